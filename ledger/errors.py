@@ -1,0 +1,30 @@
+"""What can go wrong with the ledger, by whose move is next."""
+
+
+class LeaseLost(BaseException):  # a stop signal, not an error: no broad except may eat it
+    """The lease is gone: whatever is under way must stop without another write."""
+
+
+class LedgerUnavailableError(Exception):
+    """Redis cannot be reached, or did not answer: what was asked may or may not have happened."""
+
+
+class LedgerCorruptError(Exception):
+    """The ledger holds what this program cannot have written: a person must look."""
+
+
+class DataFolderInUseError(Exception):
+    """Another process has the data folder. ``folder`` names it."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"the data folder {folder} is in use by another process")
+        self.folder = folder
+
+
+class ServerStartError(Exception):
+    """The embedded server did not come up. ``log`` holds the end of what it printed."""
+
+    def __init__(self, detail: str, log: str = "") -> None:
+        super().__init__(f"{detail}\n{log}" if log else detail)
+        self.detail = detail
+        self.log = log

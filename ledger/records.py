@@ -1,0 +1,208 @@
+"""The values that the ledger gives and takes. No Redis here."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from triage.contract import RunEffect, RunRecord
+from triage.identifiers import EffectKind, JobKey
+from triage.policy import JobPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """What anyone may know of a run's lease. ``now`` and ``until`` are the server's time."""
+
+    now: datetime
+    owner: str = ""
+    until: datetime | None = None
+    fence: int = 0
+
+    @property
+    def live(self) -> bool:
+        """True while somebody may execute the run."""
+        return self.until is not None and self.now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to execute one run. Functions that write take it as an argument.
+
+    ``token`` is the secret of this acquisition; ``epoch`` the ledger's at that moment.
+    """
+
+    dedupe_key: str
+    owner: str
+    token: str
+    fence: int
+    epoch: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A run and its lease, read together."""
+
+    run: RunRecord | None
+    lease: LeaseView
+
+
+class Unclaimed(StrEnum):
+    """Why an effect may not be sent."""
+
+    LEASE_LOST = "lease-lost"
+    LEASE_TOO_SHORT = "lease-too-short"
+    EPOCH = "epoch"
+    QUIET = "quiet"
+    BLOCKED = "blocked"
+    SUPERSEDED = "superseded"
+    TOMBSTONE = "tombstone"
+    UNPROVED = "unproved"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to send one effect once. ``deadline`` is on the monotonic clock, in seconds."""
+
+    lease: Lease
+    effect: RunEffect
+    operation: str
+    deadline: float
+
+
+class Holding(StrEnum):
+    """Why an effect belongs to one run for now."""
+
+    CLAIMED = "claimed"
+    UNSETTLED = "unsettled"
+    REVIEW = "review"
+
+
+class EffectRecord(BaseModel):
+    """An effect as all runs share it.
+
+    ``holder`` is the run that has it claimed, unsettled or under review. ``samples`` are the times
+    of the empty reads since the last send. ``own_labels`` are those that the bot added and nobody
+    removed; ``removed_labels`` those that a person removed: they stay removed. ``tombstone``: a
+    person deleted the comment. ``writer_fence`` is the snapshot's fence of the run that wrote last.
+    ``looked_up``: GitHub was asked about it since the epoch began.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    effect_key: str
+    repository_id: int = 0
+    issue_id: int = 0
+    issue: int = 0
+    kind: EffectKind = EffectKind.COMMENT
+    github_id: int | None = None
+    url: str = ""
+    digest: str = ""
+    holder: str = ""
+    holding: Holding | None = None
+    claim_fence: int = 0
+    claimed_at: datetime | None = None
+    sends: int = 0
+    samples: tuple[datetime, ...] = ()
+    writer: str = ""
+    writer_fence: int = 0
+    tombstone: bool = False
+    own_labels: tuple[str, ...] = ()
+    removed_labels: tuple[str, ...] = ()
+    looked_up: bool = False
+
+
+class RepositoryRecord(BaseModel):
+    """What the ledger knows of a repository.
+
+    ``policy`` is the last good one, None where the repository has none; ``policy_notice`` says what
+    is wrong with the newest file. ``backlog_until``: issues created up to then were there before
+    the first run. ``scanned_until`` and ``scan_version`` are the cut-off and the input version of
+    the last completed window that left nothing over: a later listing may start there.
+    ``last_window`` is the newest window that was started or passed.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    full_name: str
+    installation: str
+    active: bool = True
+    policy: JobPolicy | None = None
+    policy_notice: str = ""
+    backlog_until: datetime | None = None
+    scanned_until: datetime | None = None
+    scan_version: str = ""
+    last_window: str = ""
+    rolling_summary: int | None = None
+
+
+class DueKind(StrEnum):
+    """What falls due."""
+
+    START = "start"  # the windows of a job and repository
+    CONTINUE = "continue"  # a run
+    SAMPLE = "sample"  # a read of an unsettled effect
+    VERIFY = "verify"  # a look for late writers of an effect
+    RECOVER = "recover"  # a read of a repository after the ledger was lost
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One thing that falls due. ``name`` is a dedupe key, an effect key, or ``job:R<id>``."""
+
+    kind: DueKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Due":
+        """Read a member of the due set back."""
+        kind, _, name = text.partition(" ")
+        return cls(DueKind(kind), name)
+
+    @classmethod
+    def window(cls, job: JobKey, repository_id: int) -> "Due":
+        """The windows of a job and repository."""
+        return cls(DueKind.START, f"{job}:R{repository_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A write may be sent now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The write budget has no room for ``delay``."""
+
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The ledger's own identity. Until ``quiet_until`` nothing is written to GitHub.
+
+    ``began`` is when this epoch was set; ``first``: the ledger was made together with its App, so
+    nothing signed can exist before it.
+    """
+
+    id: str
+    began: datetime
+    quiet_until: datetime | None = None
+    first: bool = False
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An observe run's artifact as stored: the same file for the same window."""
+
+    path: str
+    text: str
+    dedupe_key: str

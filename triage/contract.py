@@ -1,0 +1,269 @@
+"""The run as the ledger holds it and as people read it.
+
+Invariant: each run keeps its own evidence, and a completed or no-change run keeps it frozen: what
+an earlier run proved, a later one cannot rewrite.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict
+
+from triage.identifiers import DedupeKey, EffectKind, Mode
+from triage.plan import Cost
+from triage.policy import JobPolicy, Summary
+from triage.snapshot import Snapshot
+
+
+class Status(StrEnum):
+    """The status of a run."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    NO_CHANGE = "no-change"
+    FAILED_BEFORE_WRITE = "failed-before-write"
+    FAILED_AFTER_WRITE = "failed-after-write"
+    NEEDS_REVIEW = "needs-review"
+
+    @property
+    def final(self) -> bool:
+        """True where GitHub has confirmed the run: its evidence is frozen."""
+        return self in (Status.COMPLETED, Status.NO_CHANGE)
+
+
+class Evidence(StrEnum):
+    """What reading GitHub back says of an effect in a run."""
+
+    CONFIRMED = "confirmed"
+    ABSENT = "absent"
+    UNSETTLED = "unsettled"
+    CONFLICT = "conflict"
+    SKIPPED = "skipped"
+
+
+class Skip(StrEnum):
+    """Why an effect is not wanted any more."""
+
+    LOCKED = "locked"
+    CLOSED = "closed"
+    DELETED = "deleted"
+    TRANSFERRED = "transferred"
+    HUMAN_REMOVED = "human-removed"
+    HUMAN_EDITED = "human-edited"
+    HUMAN_LABELLED = "human-labelled"
+    REFUSED = "refused"
+    BLOCKED = "blocked"
+    SUPERSEDED = "superseded"
+    RESOLVED = "resolved"
+
+
+class RunEffect(BaseModel):
+    """One effect of a run with its evidence.
+
+    ``issue`` is the number (0 for a summary not yet created); ``labels`` are those that a label
+    effect adds or removes; ``digest`` is the intended body's; ``sent_at`` is the first intent's
+    time, None where nothing was ever sent; ``open`` is True while a request of this run for this
+    effect may still land unrecorded.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    effect_key: str
+    kind: EffectKind
+    issue: int
+    issue_id: int
+    labels: tuple[str, ...] = ()
+    digest: str = ""
+    evidence: Evidence = Evidence.ABSENT
+    reason: str = ""
+    github_id: int | None = None
+    url: str = ""
+    sent_at: datetime | None = None
+    sends: int = 0
+    open: bool = False
+    when: datetime | None = None
+
+    @property
+    def target(self) -> str:
+        """What the effect is on, in words."""
+        match self.kind:
+            case EffectKind.COMMENT:
+                return f"issues/{self.issue}/comments"
+            case EffectKind.SUMMARY:
+                return f"issues/{self.issue}" if self.issue else "issues"
+            case EffectKind.LABELS:
+                return f"issues/{self.issue}/labels: +{', +'.join(self.labels)}"
+            case EffectKind.UNLABEL:
+                return f"issues/{self.issue}/labels: -{', -'.join(self.labels)}"
+            case EffectKind.REMOVAL:
+                return f"issues/{self.issue}: own duplicate {self.github_id}"
+            case EffectKind.REPORT:
+                return self.url
+
+    @property
+    def acknowledged(self) -> bool:
+        """GitHub answered that it is there; reading back has not shown it yet."""
+        return self.evidence is Evidence.UNSETTLED and not self.open
+
+    @property
+    def in_doubt(self) -> bool:
+        """A request was claimed, and whether it landed is not known."""
+        return self.evidence is Evidence.UNSETTLED and self.open
+
+
+class Attempt(BaseModel):
+    """One worker's try at a run. ``ended`` is a status word, or how it was cut short."""
+
+    model_config = ConfigDict(frozen=True)
+
+    owner: str
+    fence: int
+    began: datetime
+    until: datetime | None = None
+    ended: str = ""
+
+
+class RunInputs(BaseModel):
+    """What a run was started with, frozen: a continuation uses these and no newer ones.
+
+    ``target_issue`` is the issue of a command, None for a window; ``command_comment`` the comment
+    that holds it; ``by`` says who asked, in a word (cron, webhook, command, hand).
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    dedupe_key: str
+    repository_id: int
+    repository: str
+    installation: str
+    policy: JobPolicy
+    mode: Mode
+    by: str
+    due_at: datetime
+    target_issue: int | None = None
+    command_comment: int | None = None
+    force: bool = False
+    policy_notice: str = ""
+
+
+class RunRecord(BaseModel):
+    """A run as the ledger holds it, without its snapshot and plan.
+
+    ``retry_at`` is when to come back; ``proof_until`` when an unsettled effect's absence is proved
+    at the latest; ``attempts_charged`` counts those that ended failed-before-write,
+    ``continuations`` the times that the run was taken up again after a write.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    inputs: RunInputs
+    status: Status = Status.QUEUED
+    created_at: datetime
+    updated_at: datetime
+    stage: str = "queued"
+    claimed: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    attempts_charged: int = 0
+    continuations: int = 0
+    retryable: bool = True
+    retry_at: datetime | None = None
+    proof_until: datetime | None = None
+    reason: str = ""
+    result_artifact: str = ""
+    effects: tuple[RunEffect, ...] = ()
+    cost: Cost = Cost()
+    snapshot_summary: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> DedupeKey:
+        """The run's identity."""
+        return DedupeKey.parse(self.inputs.dedupe_key)
+
+
+def write_scope(inputs: RunInputs) -> list[str]:
+    """What the run may write on GitHub; the writer refuses the rest. Empty in observe mode."""
+    if inputs.mode is Mode.OBSERVE:
+        return []
+    issues = "*" if inputs.target_issue is None else str(inputs.target_issue)
+    scope = [f"issues/{issues}/labels: {', '.join(inputs.policy.labels)}"]
+    if inputs.mode is Mode.COMMENT:
+        scope.insert(0, f"issues/{issues}/comments: the one of triage")
+    if inputs.target_issue is None and inputs.policy.summary is not Summary.OFF:
+        window = DedupeKey.parse(inputs.dedupe_key).window
+        rolling = inputs.policy.summary is Summary.ROLLING
+        scope.append("issues: the rolling summary" if rolling else f"issues: the summary of {window}")
+    return [*scope, "reactions", "own duplicates: delete"]
+
+
+def summarised(snapshot: Snapshot) -> dict[str, Any]:
+    """The part of a snapshot that the contract shows."""
+    return {
+        "source_set": snapshot.source_set,
+        "query_cutoff": snapshot.query_cutoff,
+        "base_commit": snapshot.base_commit,
+        "observed_at": snapshot.observed_at,
+        "issues": len(snapshot.issues),
+        "passed_over": snapshot.passed_over,
+        "left_over": snapshot.left_over,
+    }
+
+
+def contract(
+    run: RunRecord, *, lease_owner: str, lease_until: datetime | None, fence: int
+) -> dict[str, Any]:
+    """The run contract of ``retriage show``; times are local to the repository, ISO 8601."""
+    zone = ZoneInfo(run.inputs.policy.schedule.timezone)
+    key = run.key
+    observing = run.inputs.mode is Mode.OBSERVE
+    shown = {
+        "job_key": key.job,
+        "window_key": key.window,
+        "dedupe_key": str(key),
+        "repository": run.inputs.repository,
+        "input_snapshot": run.snapshot_summary,
+        "lease_owner": lease_owner,
+        "lease_until": lease_until,
+        "fence": fence,
+        "write_scope": write_scope(run.inputs),
+        "side_effect_policy": {
+            "remote_write": "forbidden" if observing else "allowed",
+            "overwrite_same_artifact": "allowed",
+        },
+        "result_artifact": run.result_artifact,
+        "status": run.status,
+        "reason": run.reason,
+        "retry_at": run.retry_at,
+        "proof_until": run.proof_until,
+        "attempts": [
+            {"owner": item.owner, "from": item.began, "to": item.until, "ended": item.ended}
+            for item in run.attempts
+        ],
+        "effects": [
+            {
+                "kind": item.kind,
+                "target": item.target,
+                "github_id": item.github_id,
+                "evidence": item.evidence + (f" ({item.reason})" if item.reason else ""),
+                "when": item.when,
+            }
+            for item in run.effects
+        ],
+        "cost": run.cost.model_dump(),
+    }
+    return _plain(shown, zone)  # type: ignore[no-any-return]
+
+
+def _plain(value: Any, zone: ZoneInfo) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(zone).isoformat(timespec="seconds")
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _plain(item, zone) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, zone) for item in value]
+    return value

@@ -1,0 +1,123 @@
+"""The names of jobs, runs and effects, and how their keys are made.
+
+Invariant: no secret, installation, attempt, worker, time or wording goes into an effect key, so a
+rotated key, a new installation or a second answer of the model cannot make a second effect.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class JobKey(StrEnum):
+    """A kind of recurring work."""
+
+    DAILY = "daily-issue-triage"
+    RETRIAGE = "issue-retriage"
+
+
+class Family(StrEnum):
+    """Jobs that share their effects: an issue has one triage comment, whichever job wrote it."""
+
+    TRIAGE = "triage"
+
+
+FAMILY: dict[JobKey, Family] = {JobKey.DAILY: Family.TRIAGE, JobKey.RETRIAGE: Family.TRIAGE}
+
+
+class Mode(StrEnum):
+    """How far a run may go, weakest first."""
+
+    OBSERVE = "observe"
+    LABEL = "label"
+    COMMENT = "comment"
+
+    @property
+    def strength(self) -> int:
+        """0 for observe, 1 for label, 2 for comment."""
+        return list(Mode).index(self)
+
+
+class EffectKind(StrEnum):
+    """What one intended write does."""
+
+    COMMENT = "comment"
+    UNLABEL = "unlabel"
+    LABELS = "labels"
+    SUMMARY = "summary"
+    REMOVAL = "removal"
+    REPORT = "report"
+
+    @property
+    def creates(self) -> bool:
+        """True where a second request would make a second thing: a comment, an issue."""
+        return self in (EffectKind.COMMENT, EffectKind.SUMMARY)
+
+
+class MalformedKeyError(ValueError):
+    """A text that should be a dedupe key is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DedupeKey:
+    """The identity of a run: ``job:R<repository id>:window:<input version>[:forced-<id>]``."""
+
+    job: JobKey
+    repository_id: int
+    window: str
+    input_version: str
+    forced: str | None = None
+
+    def __str__(self) -> str:
+        key = f"{self.job}:R{self.repository_id}:{self.window}:{self.input_version}"
+        return f"{key}:forced-{self.forced}" if self.forced else key
+
+    @classmethod
+    def parse(cls, text: str) -> "DedupeKey":
+        """Read a key back. Raises MalformedKeyError, naming the text."""
+        parts = text.split(":")
+        forced: str | None = None
+        if parts and parts[-1].startswith("forced-"):
+            forced = parts.pop().removeprefix("forced-")
+        if (
+            len(parts) != 4
+            or parts[0] not in set(JobKey)
+            or not parts[1][1:].isdecimal()
+            or parts[1][0] != "R"
+            or not (parts[2] and parts[3])
+            or forced == ""
+        ):
+            raise MalformedKeyError(
+                f"{text!r} is no run key; one looks like "
+                "daily-issue-triage:R1296269:2026-09-16:p3f2a91c0"
+            )
+        return cls(JobKey(parts[0]), int(parts[1][1:]), parts[2], parts[3], forced)
+
+
+def effect_key(
+    repository_id: int,
+    issue_id: int,
+    family: Family,
+    kind: EffectKind,
+    window: str | None = None,
+) -> str:
+    """The SHA-256, in hex, of what makes an effect the same effect.
+
+    ``window`` belongs to the daily summary issue alone, whose ``issue_id`` is 0.
+    """
+    return digest_of([repository_id, issue_id, family, kind, window])
+
+
+def input_version(policy: object, mode: Mode, prompt_version: str) -> str:
+    """``p`` and eight hex digits over what decides the outcome besides the repository's content.
+
+    ``policy`` is the JSON form of the job's policy.
+    """
+    return "p" + digest_of([policy, mode, prompt_version])[:8]
+
+
+def digest_of(value: object) -> str:
+    """The SHA-256, in hex, of the canonical JSON of a value."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

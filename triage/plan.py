@@ -1,0 +1,217 @@
+"""Plans: what the model decided, checked again by us, frozen before the first effect.
+
+Invariant: nothing that the model wrote reaches GitHub unless it passed here. A decision that fails
+is *held* with its reason; the others go on.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from triage.policy import JobPolicy
+from triage.snapshot import Snapshot, SnapshotIssue
+
+VERDICT_LIMIT = 240
+QUOTE_LIMIT = 200
+EVIDENCE_LIMIT = 5
+CONSIDERED_LIMIT = 3
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Evidence(_Frozen):
+    """Why a label fits: words of the issue."""
+
+    label: str
+    quote: str = Field(max_length=QUOTE_LIMIT)
+
+
+class Considered(_Frozen):
+    """A label that was weighed and not applied."""
+
+    label: str
+    reason: str = Field(max_length=QUOTE_LIMIT)
+
+
+class Answer(_Frozen):
+    """One decision as the model gives it."""
+
+    number: int
+    labels: tuple[str, ...]
+    confidence: float = Field(ge=0, le=1)
+    verdict: str = Field(min_length=1, max_length=VERDICT_LIMIT)
+    evidence: tuple[Evidence, ...] = Field(default=(), max_length=EVIDENCE_LIMIT)
+    considered: tuple[Considered, ...] = Field(default=(), max_length=CONSIDERED_LIMIT)
+    language: str = Field(default="en", pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
+
+
+class Decision(_Frozen):
+    """One decision that may have effects."""
+
+    issue_id: int
+    number: int
+    labels: tuple[str, ...]
+    confidence: float
+    verdict: str
+    evidence: tuple[Evidence, ...]
+    considered: tuple[Considered, ...]
+    language: str
+
+
+class HeldFor(StrEnum):
+    """Why a decision has no effect."""
+
+    CONFIDENCE = "confidence"
+    VALIDATION = "validation"
+    NO_LABEL = "no-label"
+    UNANSWERED = "unanswered"
+
+    @property
+    def settles(self) -> bool:
+        """True where asking again about the same text would only cost money."""
+        return self is not HeldFor.UNANSWERED
+
+
+class Held(_Frozen):
+    """A decision without effect, listed in the summary."""
+
+    issue_id: int
+    number: int
+    why: HeldFor
+    reason: str
+
+
+class Cost(_Frozen):
+    """What the model cost; dollars are the SDK's estimate."""
+
+    estimated_usd: float = 0.0
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    sessions: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            estimated_usd=self.estimated_usd + other.estimated_usd,
+            turns=self.turns + other.turns,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            sessions=self.sessions + other.sessions,
+        )
+
+
+class Plan(_Frozen):
+    """The frozen decisions of a snapshot."""
+
+    decisions: tuple[Decision, ...]
+    held: tuple[Held, ...]
+    cost: Cost = Cost()
+
+
+def make_plan(
+    answers: Iterable[Mapping[str, Any]],
+    snapshot: Snapshot,
+    policy: JobPolicy,
+    cost: Cost,
+) -> Plan:
+    """Check every answer against the snapshot and the policy. Never raises for what a model said.
+
+    Of two answers about one issue neither is used: there is no telling which was meant.
+    """
+    answered: dict[int, list[Mapping[str, Any]]] = {}
+    for answer in answers:
+        number = answer.get("number")
+        if isinstance(number, int):
+            answered.setdefault(number, []).append(answer)
+    decisions: list[Decision] = []
+    held: list[Held] = []
+    for issue in snapshot.issues:
+        outcome = _judge(answered.get(issue.number, []), issue, policy)
+        if isinstance(outcome, Decision):
+            decisions.append(outcome)
+        else:
+            held.append(outcome)
+    return Plan(decisions=tuple(decisions), held=tuple(held), cost=cost)
+
+
+def _judge(
+    answers: Sequence[Mapping[str, Any]], issue: SnapshotIssue, policy: JobPolicy
+) -> Decision | Held:
+    def hold(why: HeldFor, reason: str) -> Held:
+        return Held(issue_id=issue.id, number=issue.number, why=why, reason=reason)
+
+    if not answers:
+        return hold(HeldFor.UNANSWERED, "the model gave no decision")
+    if len(answers) > 1:
+        return hold(HeldFor.VALIDATION, "the model decided twice")
+    try:
+        answer = Answer.model_validate(answers[0])
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return hold(HeldFor.VALIDATION, f"{where}: {first['msg']}"[:200])
+    problem = label_problem(answer.labels, policy) or _text_problem(answer)
+    named = {item.label for item in (*answer.evidence, *answer.considered)}
+    if not problem and not named <= policy.labels.keys():
+        problem = "the evidence names a label that the policy has not"
+    if problem:
+        return hold(HeldFor.VALIDATION, problem)
+    if answer.confidence < policy.min_confidence:
+        low = f"confidence {answer.confidence:.2f} is below {policy.min_confidence:.2f}"
+        return hold(HeldFor.CONFIDENCE, low)
+    if not answer.labels:
+        return hold(HeldFor.NO_LABEL, "no label of the policy fits")
+    return Decision(
+        issue_id=issue.id,
+        number=issue.number,
+        labels=tuple(dict.fromkeys(answer.labels)),
+        confidence=answer.confidence,
+        verdict=answer.verdict.strip(),
+        evidence=answer.evidence,
+        considered=answer.considered,
+        language=policy.language or answer.language,
+    )
+
+
+def label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
+    """What is wrong with a choice of labels, or None."""
+    for name in labels:
+        if name not in policy.labels:
+            return f"label {name[:50]!r} is not allowed by the policy"
+    for group in policy.exclusive:
+        both = [name for name in group if name in labels]
+        if len(both) > 1:
+            return f"labels {' and '.join(both)} exclude each other"
+    return None
+
+
+_MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9][\w/-]*")
+_LINK = re.compile(r"(?i)\b(?:https?|ftp|mailto|javascript|data):|www\.|\]\s*\(|\]\s*\[|^\s*\[[^]]+\]:")
+_HTML = re.compile(r"<[!/?A-Za-z]")
+_REFERENCE = re.compile(r"(?<!\w)(?:[\w.-]+/[\w.-]+)?#\d+|\bGH-\d+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _text_problem(answer: Answer) -> str | None:
+    """What is wrong with the model's own words. Quotes are the issue's words: they are escaped
+    where they are shown, and held to no more than their length."""
+    own = [answer.verdict, *(item.reason for item in answer.considered)]
+    for text in own:
+        if _MENTION.search(text):
+            return "the text mentions somebody"
+        if _HTML.search(text):
+            return "the text holds HTML"
+        if _LINK.search(text):
+            return "the text holds a link"
+        if _REFERENCE.search(text):
+            return "the text refers to another issue"
+        if _CONTROL.search(text):
+            return "the text holds control characters"
+    if "\n" in answer.verdict.strip():
+        return "the verdict is longer than one line"
+    return None
