@@ -148,6 +148,7 @@ class RunInputs(BaseModel):
     command_comment: int | None = None
     force: bool = False
     policy_notice: str = ""
+    missed: tuple[str, ...] = ()
 
 
 class RunRecord(BaseModel):
@@ -195,7 +196,9 @@ def write_scope(inputs: RunInputs) -> list[str]:
     if inputs.target_issue is None and inputs.policy.summary is not Summary.OFF:
         window = DedupeKey.parse(inputs.dedupe_key).window
         rolling = inputs.policy.summary is Summary.ROLLING
-        scope.append("issues: the rolling summary" if rolling else f"issues: the summary of {window}")
+        scope.append(
+            "issues: the rolling summary" if rolling else f"issues: the summary of {window}"
+        )
     return [*scope, "reactions", "own duplicates: delete"]
 
 

@@ -136,7 +136,7 @@ def _judged(
             mine = tuple(name for name in effect.labels if name in own and name in issue.labels)
             if not mine:
                 return confirmed(effect)
-            return effect.model_copy(update={"labels": mine})
+            return effect.model_copy(update={"labels": mine[:1]})
         case EffectKind.LABELS:
             return _labels_to_send(effect, issue, known, repository_labels, inputs, own)
         case _:
@@ -175,9 +175,7 @@ def _labels_to_send(
 def skipped(effect: RunEffect, why: Skip, detail: str = "") -> RunEffect:
     """The effect, not wanted any more."""
     reason = f"{why}: {detail}" if detail else str(why)
-    return effect.model_copy(
-        update={"evidence": Evidence.SKIPPED, "reason": reason, "open": False}
-    )
+    return effect.model_copy(update={"evidence": Evidence.SKIPPED, "reason": reason, "open": False})
 
 
 def confirmed(effect: RunEffect) -> RunEffect:

@@ -151,5 +151,3 @@ def intended_digest(stamped: str) -> str:
 def _sign(key: MarkerKey, marker: Marker) -> str:
     text = "\n".join(["retriage v1", key.kid, marker.effect_key, marker.run, marker.digest])
     return hmac.new(key.secret, text.encode(), hashlib.sha256).hexdigest()
-
-

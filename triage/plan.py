@@ -191,7 +191,9 @@ def label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
 
 
 _MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9][\w/-]*")
-_LINK = re.compile(r"(?i)\b(?:https?|ftp|mailto|javascript|data):|www\.|\]\s*\(|\]\s*\[|^\s*\[[^]]+\]:")
+_LINK = re.compile(
+    r"(?i)\b(?:https?|ftp|mailto|javascript|data):|www\.|\]\s*\(|\]\s*\[|^\s*\[[^]]+\]:"
+)
 _HTML = re.compile(r"<[!/?A-Za-z]")
 _REFERENCE = re.compile(r"(?<!\w)(?:[\w.-]+/[\w.-]+)?#\d+|\bGH-\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

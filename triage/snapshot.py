@@ -139,8 +139,6 @@ def without_bodies(snapshot: Snapshot) -> Snapshot:
     return snapshot.model_copy(update={"issues": issues})
 
 
-
-
 def _passed_over(
     issue: Issue, bot_ids: frozenset[int], settled: Mapping[int, str], *, skip: bool
 ) -> str | None:

@@ -73,7 +73,9 @@ def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: 
     )
     parts = [head, _table(counts)]
     parts += _section("Needs review", [_review_line(effect, newest) for effect in undecided])
-    parts += _section("Held", [f"- issue {n}: {escaped(h.reason)}" for n, h in sorted(held.items())])
+    parts += _section(
+        "Held", [f"- issue {n}: {escaped(h.reason)}" for n, h in sorted(held.items())]
+    )
     parts += _section("Skipped", _skipped(runs))
     parts += _section("Not yet looked at", _later(runs, missed))
     parts += _section("Policy", [escaped(newest.policy_notice)] if newest.policy_notice else [])
@@ -193,7 +195,9 @@ def report(
         own = [effect for effect in effects if effect.issue == issue.number]
         lines += ["", f"## issue {issue.number}: {escaped(issue.title)[:200]}", ""]
         decision = decided.get(issue.number)
-        held = [f"- held: {escaped(item.reason)}" for item in plan.held if item.issue_id == issue.id]
+        held = [
+            f"- held: {escaped(item.reason)}" for item in plan.held if item.issue_id == issue.id
+        ]
         lines += _would_write(own, decision) if decision else held
     text = "\n".join(lines) + "\n"
     return text + _difference(earlier, text) if earlier else text
@@ -219,4 +223,6 @@ def _difference(earlier: str, text: str) -> str:
     changed = list(unified_diff(before, text.splitlines(), "before", "now", lineterm="", n=1))
     if not changed:
         return ""
-    return "\n".join([_DIFFERENCE, "```diff", *(line.replace("```", "'''") for line in changed), "```", ""])
+    return "\n".join(
+        [_DIFFERENCE, "```diff", *(line.replace("```", "'''") for line in changed), "```", ""]
+    )

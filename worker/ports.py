@@ -118,7 +118,14 @@ class Effects(Protocol):
         """Those that are known, by key."""
 
     async def claim(
-        self, lease: Lease, effect: RunEffect, *, snapshot_fence: int, resend: bool, operation: str
+        self,
+        lease: Lease,
+        effect: RunEffect,
+        *,
+        snapshot_fence: int,
+        resend: bool,
+        force: bool,
+        operation: str,
     ) -> Claim | Unclaimed:
         """The one claim before each request, in one script: owner, fence and epoch; the remaining
         lease longer than the request timeout plus a margin; not held by another run; not
@@ -191,6 +198,9 @@ class Repositories(Protocol):
 
     async def save(self, record: RepositoryRecord) -> None:
         """Write it."""
+
+    async def of_installation(self, installation: str) -> list[int]:
+        """The ids of an installation's repositories."""
 
     async def settled(
         self, repository_id: int, input_version: str, issue_ids: Sequence[int]
@@ -312,6 +322,9 @@ class GitHubReader(Protocol):
 
     async def bot_user_id(self) -> int:
         """The user id under which the bot writes."""
+
+    async def bot_login(self) -> str:
+        """The login under which the bot writes: GitHub's listings by creator take no id."""
 
     async def repository(self, full_name: str) -> RepositoryNow | Gone:
         """Look a repository up by name (redirects followed), with its installation."""
@@ -526,7 +539,7 @@ class Timing:
     absence_window: timedelta = timedelta(minutes=15)
     request: timedelta = timedelta(seconds=20)
     margin: timedelta = timedelta(seconds=5)
-    run: timedelta = timedelta(minutes=60)
+    run: timedelta = timedelta(minutes=40)
     longest_pause: timedelta = timedelta(seconds=30)
 
 

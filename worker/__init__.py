@@ -1,0 +1,1 @@
+"""Executes runs: RQ jobs, the pipeline, the agent, GitHub."""

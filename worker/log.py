@@ -1,0 +1,136 @@
+"""Log lines: ``WORD key=value …``, or the same as one JSON object a line.
+
+Invariant: no value can start a line, forge a pair, turn the writing direction, or show a secret.
+The words are documented in docs/logs.md, one by one.
+"""
+
+import json
+import logging
+import re
+import traceback
+import unicodedata
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final, Literal, TextIO
+
+import structlog
+from pydantic import SecretStr
+from structlog.typing import EventDict, WrappedLogger
+
+VALUE_LIMIT: Final = 500
+"""Characters of one value."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:+@%,#*()\[\]-]+")
+_UNFIT_IN_NAME = re.compile(r"[^A-Za-z0-9_]")
+_UNFIT_IN_WORD = re.compile(r"[^A-Za-z0-9 |_-]")
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SECRET_NAME = re.compile(
+    r"secret|password|passwd|authorization|private_key|api_key|token$", re.IGNORECASE
+)
+_SECRET_SHAPE = re.compile(
+    r"gh[pousr]_[A-Za-z0-9]{16,}"
+    r"|github_pat_\w{16,}"
+    r"|sk-ant-[\w-]{8,}"
+    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*"
+    r"|(?<=://)[^/@\s]*:[^/@\s]+(?=@)",
+    re.DOTALL,
+)
+_REDACTED: Final = "***"
+_SHORTEST_SECRET: Final = 8
+
+
+class LineLog:
+    """``worker.ports.Log``. A line is written whatever the level: alerts hang on these words.
+
+    ``secrets`` are never shown, wherever they turn up.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        form: Literal["line", "json"] = "line",
+        secrets: Iterable[str] = (),
+    ) -> None:
+        known = sorted((s for s in secrets if len(s) >= _SHORTEST_SECRET), key=len, reverse=True)
+        self._secret = re.compile("|".join(re.escape(secret) for secret in known) or r"(?!)")
+        self._log = structlog.wrap_logger(
+            structlog.WriteLogger(stream),
+            processors=[self._cleaned, _as_json if form == "json" else _as_line],
+            wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
+        )
+
+    def __call__(self, word: str, /, **pairs: object) -> None:
+        """``WORD key=value …``"""
+        self._log.info(word, pairs=pairs)
+
+    def _cleaned(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        pairs = event["pairs"].items()
+        shown = {_UNFIT_IN_NAME.sub("_", name): self._shown(name, pairs) for name, pairs in pairs}
+        return {"word": _UNFIT_IN_WORD.sub("_", str(event["event"])), "pairs": shown}
+
+    def _shown(self, name: str, value: object) -> object:
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, SecretStr) or _SECRET_NAME.search(name):
+            return _REDACTED
+        text = value.isoformat(timespec="seconds") if isinstance(value, datetime) else str(value)
+        # Before the cut: the first half of a secret is one too.
+        text = _SECRET_SHAPE.sub(_REDACTED, self._secret.sub(_REDACTED, text))
+        return text if len(text) <= VALUE_LIMIT else text[:VALUE_LIMIT] + "…"
+
+
+def forward_libraries(log: LineLog, level: str) -> None:
+    """What libraries log becomes lines of ours, from ``level`` (debug, info, warning, error) on.
+
+    Below a warning they tell every request, so only ``debug`` shows that.
+    """
+    least = logging.DEBUG if level == "debug" else logging.WARNING
+    least = max(least, logging.getLevelNamesMapping()[level.upper()])
+    logging.basicConfig(handlers=[_Forward(log)], level=least, force=True)
+
+
+def _as_line(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    pairs = (f"{name}={_logfmt(value)}" for name, value in event["pairs"].items())
+    return " ".join([event["word"], *pairs])
+
+
+def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return json.dumps({**event["pairs"], "word": event["word"], "at": at})
+
+
+def _logfmt(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    text = str(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    return _visible(json.dumps(text, ensure_ascii=False))
+
+
+def _visible(quoted: str) -> str:
+    """JSON in which whatever does not show, or turns the writing direction, is escaped."""
+    return "".join(
+        json.dumps(char)[1:-1] if unicodedata.category(char) in _HIDDEN_CATEGORIES else char
+        for char in quoted
+    )
+
+
+class _Forward(logging.Handler):
+    def __init__(self, log: LineLog) -> None:
+        super().__init__()
+        self._line = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        pairs: dict[str, object] = {
+            "severity": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            frames = traceback.extract_tb(record.exc_info[2])[-4:]
+            pairs["error"] = type(record.exc_info[1]).__name__
+            pairs["at_code"] = " < ".join(f"{f.name}:{f.lineno}" for f in reversed(frames))
+        self._line("LOG", **pairs)

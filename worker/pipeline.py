@@ -1,0 +1,236 @@
+"""The way of a run: admission, snapshot, plan, effects, write, read back, classify, status.
+
+This module alone knows the order, and holds every branch on it; the stages do not.
+
+Invariant: no adapter is imported here; everything outside comes through the ports.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.records import Due, DueKind, Lease, Look
+from triage.admission import (
+    Admission,
+    Admit,
+    Circumstances,
+    LeaseState,
+    Refuse,
+    Reuse,
+    RunState,
+    Step,
+    Stop,
+    admit,
+    state_of,
+)
+from triage.contract import Attempt as AttemptRecord
+from triage.contract import RunInputs, RunRecord, Status
+from triage.identifiers import Mode
+from triage.readback import Hit
+from worker.ports import (
+    AgentFailed,
+    Gone,
+    Place,
+    Ports,
+    ReadFailed,
+)
+from worker.stages.attempt import Attempt, Ending, heartbeat
+from worker.stages.drift import drift
+from worker.stages.epoch import standing_epoch
+from worker.stages.intake import frozen_plan, frozen_snapshot, intend
+from worker.stages.reading import read_back, settle_doubts
+from worker.stages.sampling import Absent, look
+from worker.stages.sending import StopSending
+from worker.stages.settling import RunReport, settle
+from worker.stages.summing import sum_up, write_report
+from worker.stages.writing import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What admission said, and on what."""
+
+    look: Look
+    admission: Admission
+
+
+async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> RunReport:
+    """Carry one run from its trigger to a status that GitHub confirms.
+
+    Asking twice is harmless: at most one attempt is admitted at a time, and what is done is
+    reused. Raises LeaseLost and LedgerUnavailableError, after which a later attempt takes over.
+    """
+    key = inputs.dedupe_key
+    epoch = await standing_epoch(ports)
+    if epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until:
+        return _refused(key, "the ledger was lost and is read again", epoch.quiet_until, ports)
+    door = await _door(key, ports, by_hand=by_hand)
+    if not isinstance(door.admission, Admit):
+        return await _turned_away(door, key, ports, by_hand=by_hand)
+    lease = await ports.ledger.leases.acquire(key, ports.owner, ports.clock.token())
+    if lease is None:
+        view = (await ports.ledger.leases.view(key)).lease
+        return _refused(key, "another worker holds the lease", view.until, ports)
+    async with heartbeat(lease, ports):
+        inside = await _inside(door, lease, ports, by_hand=by_hand)
+        if not isinstance(inside.admission, Admit):
+            await ports.ledger.leases.release(lease)
+            return await _turned_away(inside, key, ports, by_hand=by_hand)
+        attempt = await _begin(inputs, inside, lease, ports)
+        return await _attempt(attempt, taken_over=inside.admission.lock_delay)
+
+
+async def _door(key: str, ports: Ports, *, by_hand: bool) -> Door:
+    """Ask admission from outside. A run with a proof pending is looked at once."""
+    view = await ports.ledger.leases.view(key)
+    seen = False
+    run = view.run
+    if run is not None and not view.lease.live:
+        pending = state_of(run, view.lease.now) is RunState.PROOF_PENDING
+        seen = pending and await _seen(run, ports)
+    return Door(view, _admit(view, ports, by_hand=by_hand, seen=seen))
+
+
+def _admit(view: Look, ports: Ports, *, by_hand: bool, seen: bool) -> Admission:
+    circumstances = Circumstances(
+        now=view.lease.now,
+        lease_until=view.lease.until,
+        lock_delay=ports.timing.lock_delay,
+        by_hand=by_hand,
+        seen=seen,
+    )
+    state = LeaseState.LIVE if view.lease.live else LeaseState.FREE
+    return admit(view.run, state, circumstances)
+
+
+async def _inside(door: Door, lease: Lease, ports: Ports, *, by_hand: bool) -> Door:
+    """Ask again under the own lease: the run may have moved on since."""
+    view = await ports.ledger.leases.view(lease.dedupe_key)
+    before = door.look.run
+    if view.run == before:
+        return door
+    circumstances = Circumstances(
+        now=view.lease.now, lease_until=None, lock_delay=ports.timing.lock_delay, by_hand=by_hand
+    )
+    return Door(view, admit(view.run, LeaseState.FREE, circumstances))
+
+
+async def _seen(run: RunRecord, ports: Ports) -> bool:
+    """Whether a read shows what is in doubt, or completes the proof of its absence."""
+    place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
+    records = await ports.ledger.effects.get([effect.effect_key for effect in run.effects])
+    for effect in run.effects:
+        if not effect.in_doubt:
+            continue
+        record = records.get(effect.effect_key)
+        if record is not None and record.github_id is not None:
+            return True
+        try:
+            sighting = await look(effect, record, place, ports)
+        except ReadFailed:
+            continue
+        if isinstance(sighting, (Hit, Absent)):
+            return True
+    return False
+
+
+async def _turned_away(door: Door, key: str, ports: Ports, *, by_hand: bool) -> RunReport:
+    run = door.look.run
+    match door.admission:
+        case Refuse(reason, until):
+            return _refused(key, reason, until, ports)
+        case Reuse() if run is not None:
+            found = await drift(run, ports) if by_hand else ()
+            ports.log("RUN-REUSED", run=key, status=run.status, drift=len(found))
+            return RunReport(
+                key, run.status, "reused", artifact=run.result_artifact, drift=tuple(found)
+            )
+        case Stop(reason):
+            status = run.status if run is not None else None
+            ports.log("RUN-REFUSED", run=key, reason=reason)
+            return RunReport(key, status, "stopped", reason=reason)
+        case other:
+            raise AssertionError(f"admission {other!r} does not turn away")
+
+
+def _refused(key: str, reason: str, until: datetime | None, ports: Ports) -> RunReport:
+    ports.log("RUN-REFUSED", run=key, reason=reason, until=until)
+    return RunReport(key, None, "refused", reason=reason, until=until)
+
+
+async def _begin(inputs: RunInputs, door: Door, lease: Lease, ports: Ports) -> Attempt:
+    """Open the run: a new attempt, under this lease, with the inputs that are frozen."""
+    now, run = ports.clock.now(), door.look.run
+    if run is None:
+        run = RunRecord(inputs=inputs, created_at=now, updated_at=now)
+    reading = isinstance(door.admission, Admit) and door.admission.step is Step.READ_BACK
+    last = run.attempts[-1:]
+    if last and not last[0].ended:
+        cut = last[0].model_copy(update={"until": lease.until, "ended": "lease lapsed"})
+        run = run.model_copy(update={"attempts": (*run.attempts[:-1], cut)})
+    opened = AttemptRecord(owner=lease.owner, fence=lease.fence, began=now)
+    run = run.model_copy(
+        update={
+            "status": Status.RUNNING,
+            "stage": run.stage if run.attempts else "lease",
+            "updated_at": now,
+            "attempts": (*run.attempts, opened),
+            "continuations": run.continuations + int(reading),
+            "retry_at": None,
+            "reason": "",
+        }
+    )
+    silent = ports.timing.lease + ports.timing.lock_delay
+    await ports.ledger.due.add(Due(DueKind.CONTINUE, run.inputs.dedupe_key), now + silent)
+    await ports.ledger.runs.save(lease, run)
+    place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
+    deadline = ports.clock.monotonic() + ports.timing.run.total_seconds()
+    return Attempt(ports, lease, run, place, deadline, fence=lease.fence)
+
+
+async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:
+    try:
+        ending = await _carry(attempt, taken_over=taken_over)
+    except AgentFailed as failure:
+        reason = f"the model gave no plan: {failure.reason}"
+        ending = Ending(reason, retryable=failure.retryable)
+    except ReadFailed as failure:
+        reason = f"GitHub could not be read: {failure.detail}"
+        ending = Ending(reason, failure.retry_at, retryable=not failure.permanent)
+    except StopSending as stop:
+        ending = Ending(stop.reason, stop.retry_at, budget_spent=stop.budget_spent)
+    return await settle(attempt, ending)
+
+
+async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
+    """The straight line. What is saved is not done again."""
+    repository = await attempt.ports.reader.repository_by_id(attempt.place)
+    if isinstance(repository, Gone):
+        return Ending(f"the repository is gone: {repository}", retryable=False)
+    if repository.archived:
+        return Ending("the repository is archived", retryable=False)
+    snapshot = await frozen_snapshot(attempt, repository)
+    plan = await frozen_plan(attempt, snapshot)
+    await intend(attempt, plan, snapshot)
+    if attempt.run.inputs.mode is Mode.OBSERVE:
+        await write_report(attempt, plan, snapshot)
+        return Ending()
+    await settle_doubts(attempt, taken_over=taken_over)
+    ending = await _write(Writing(attempt, snapshot, plan))
+    await read_back(attempt)
+    status = attempt.status_so_far()
+    reviewed = status is Status.NEEDS_REVIEW
+    inputs = attempt.run.inputs
+    told = bool(plan.held or inputs.policy_notice or inputs.missed)
+    said = status is Status.NO_CHANGE and told
+    if not ending.reason and (status is Status.COMPLETED or reviewed or said):
+        await sum_up(attempt, plan, snapshot, status)
+    return ending
+
+
+async def _write(writing: Writing) -> Ending:
+    try:
+        for number, effects in list(writing.groups()):
+            await writing.write_issue(number, effects)
+    except StopSending as stop:
+        return Ending(stop.reason, stop.retry_at, budget_spent=stop.budget_spent)
+    return Ending()

@@ -1,0 +1,123 @@
+"""One worker's try at a run: what it holds, and the heartbeat that keeps its lease."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ledger.records import EffectRecord, Lease
+from triage.classification import Facts, classify
+from triage.contract import RunEffect, RunRecord, Status
+from triage.identifiers import EffectKind
+from worker.ports import LeaseLost, LedgerUnavailableError, Place, Ports
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The state of one try. ``effects`` keeps the order in which they are sent.
+
+    ``deadline`` is on the monotonic clock, in seconds: past it nothing new is sent.
+    """
+
+    ports: Ports
+    lease: Lease
+    run: RunRecord
+    place: Place
+    deadline: float
+    fence: int = 0
+    planned: bool = False
+    effects: dict[str, RunEffect] = field(default_factory=dict)
+    records: dict[str, EffectRecord] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        """The wall-clock time, UTC."""
+        return self.ports.clock.now()
+
+    @property
+    def out_of_time(self) -> bool:
+        """The run's own deadline is over."""
+        return self.ports.clock.monotonic() >= self.deadline
+
+    async def keep(self, effects: Iterable[RunEffect]) -> None:
+        """Save those that changed, in the ledger first."""
+        changed = [effect for effect in effects if self.effects.get(effect.effect_key) != effect]
+        if changed:
+            await self.ports.ledger.runs.save_effects(self.lease, changed)
+            self.effects |= {effect.effect_key: effect for effect in changed}
+
+    async def know(self, keys: Iterable[str]) -> None:
+        """Read the shared records of effects."""
+        self.records |= await self.ports.ledger.effects.get(list(keys))
+
+    def facts(self, *, budget_spent: bool = False) -> Facts:
+        """What the classification looks at."""
+        return Facts(
+            effects=list(self.effects.values()),
+            now=self.now,
+            planned=self.planned,
+            continuations=self.run.continuations,
+            budget_spent=budget_spent,
+        )
+
+    def status_so_far(self) -> Status:
+        """The status that the effects on issues alone would give."""
+        effects = [e for e in self.effects.values() if e.kind is not EffectKind.SUMMARY]
+        facts = self.facts()
+        return classify(
+            Facts(effects, facts.now, planned=facts.planned, continuations=facts.continuations)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the work of an attempt ended, before it is classified.
+
+    ``retry_at``: when to come back, None for at once. ``budget_spent``: it stopped for the write
+    budget.
+    """
+
+    reason: str = ""
+    retry_at: datetime | None = None
+    retryable: bool = True
+    budget_spent: bool = False
+
+
+@asynccontextmanager
+async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[None]:
+    """Renew the lease at a third of its length. Raises LeaseLost inside the block once it is gone.
+
+    A ledger that is out of reach is asked again until the lease must have lapsed.
+    """
+    holder = asyncio.current_task()
+    lost = False
+
+    async def beat() -> None:
+        nonlocal lost
+        length = ports.timing.lease.total_seconds()
+        good_until = ports.clock.monotonic() + length
+        while ports.clock.monotonic() < good_until:
+            await ports.clock.sleep(length / 3)
+            asked = ports.clock.monotonic()
+            try:
+                if not await ports.ledger.leases.renew(lease):
+                    break
+            except LedgerUnavailableError:
+                continue
+            good_until = asked + length
+        lost = True
+        if holder is not None:
+            holder.cancel()
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if lost and holder is not None and holder.uncancel() == 0:
+            raise LeaseLost(lease.dedupe_key) from None
+        raise
+    finally:
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating

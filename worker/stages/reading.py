@@ -1,0 +1,178 @@
+"""Reading GitHub back: doubts of earlier attempts first, then what this attempt wrote, in batches.
+
+Invariant: nothing is confirmed that was not seen on GitHub by a read.
+"""
+
+from collections.abc import Sequence
+
+from triage.contract import Evidence, RunEffect, Skip
+from triage.effects import confirmed, skipped
+from triage.identifiers import EffectKind
+from triage.readback import Forged, Hit, adopted
+from triage.snapshot import Issue
+from worker.ports import Comment, Gone
+from worker.stages.attempt import Attempt
+from worker.stages.converge import converge
+from worker.stages.sampling import SKEW, Absent, Pending, look
+from worker.stages.sending import GONE, conflict, verify_later
+from worker.stages.writing import judge_comment
+
+FEW = 4
+"""Effects up to which they are read one by one: a read by id does not lag as listings do."""
+
+POLLS_SECONDS = (1.0, 2.0, 4.0)
+"""Pauses between reads of an acknowledged effect that a lagging read does not show yet."""
+
+
+async def settle_doubts(attempt: Attempt, *, taken_over: bool) -> None:
+    """Read back first: every effect whose request may have landed unrecorded.
+
+    ``taken_over``: the last holder fell silent, so its requests may still land late.
+    """
+    for effect in [item for item in attempt.effects.values() if item.in_doubt]:
+        if taken_over:
+            await verify_later(attempt, effect)
+        await attempt.keep([await _settled(attempt, effect)])
+
+
+async def _settled(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    record = attempt.records.get(effect.effect_key)
+    known = effect.github_id or (record.github_id if record else None)
+    if effect.kind in (EffectKind.LABELS, EffectKind.UNLABEL):
+        return await _labels_now(attempt, effect)
+    if known is None:
+        return await _looked_for(attempt, effect)
+    effect = effect.model_copy(update={"github_id": known})
+    if effect.kind is EffectKind.SUMMARY:
+        number = effect.issue or (record.issue if record else 0)
+        return await read_summary(attempt, effect.model_copy(update={"issue": number}))
+    comment = await attempt.ports.reader.comment(attempt.place, known)
+    if isinstance(comment, Gone):
+        return skipped(effect, Skip.HUMAN_REMOVED)
+    return judge_comment(attempt, effect, comment)
+
+
+async def _looked_for(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """A create: seen, proved absent, or still in doubt."""
+    record = attempt.records.get(effect.effect_key)
+    sighting = await look(effect, record, attempt.place, attempt.ports)
+    match sighting:
+        case Hit():
+            if sighting.others:
+                await converge(effect, sighting, attempt.place, attempt.ports)
+            seen = adopted(effect, sighting, attempt.now)
+            return seen.model_copy(update={"issue": sighting.found.number or effect.issue})
+        case Forged():
+            return conflict(effect, "a comment of the bot bears a bad signature", attempt.now)
+        case Gone():
+            return skipped(effect, GONE[sighting])
+        case Absent() if effect.sends > 1:
+            return conflict(effect, "sent twice and never seen on GitHub", attempt.now)
+        case Absent():
+            reason = "proved absent by five reads"
+            return effect.model_copy(
+                update={"evidence": Evidence.ABSENT, "open": False, "reason": reason}
+            )
+        case Pending():
+            return effect
+
+
+async def _labels_now(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """Labels: in place, undone by a person, or still to be done."""
+    issue = await attempt.ports.reader.issue(attempt.place, effect.issue)
+    if isinstance(issue, Gone):
+        return skipped(effect, GONE[issue])
+    return await _judge_labels(attempt, effect, issue)
+
+
+async def _judge_labels(attempt: Attempt, effect: RunEffect, issue: Issue) -> RunEffect:
+    if _in_place(effect, issue):
+        return confirmed(effect).model_copy(update={"when": attempt.now})
+    events = await attempt.ports.reader.issue_events(attempt.place, effect.issue)
+    bots = await attempt.ports.ledger.repositories.bot_ids()
+    undoing = "unlabeled" if effect.kind is EffectKind.LABELS else "labeled"
+    for label in effect.labels:
+        own = [event for event in events if event.label == label]
+        if own and own[-1].event == undoing and own[-1].actor_id not in bots:
+            return skipped(effect, Skip.HUMAN_REMOVED)
+    if effect.acknowledged:
+        return effect
+    return effect.model_copy(update={"evidence": Evidence.ABSENT, "open": False, "reason": ""})
+
+
+def _in_place(effect: RunEffect, issue: Issue) -> bool:
+    there = [name in issue.labels for name in effect.labels]
+    return all(there) if effect.kind is EffectKind.LABELS else not any(there)
+
+
+async def read_back(attempt: Attempt) -> None:
+    """Confirm what GitHub acknowledged: many by repository-wide listings, few one by one."""
+    for pause in (0.0, *POLLS_SECONDS):
+        pending = [
+            item
+            for item in attempt.effects.values()
+            if item.acknowledged and item.kind is not EffectKind.SUMMARY
+        ]
+        if not pending:
+            return
+        if pause:
+            await attempt.ports.clock.sleep(pause)
+        if len(pending) > FEW:
+            pending = await _listed(attempt, pending)
+        if len(pending) <= FEW:
+            await attempt.keep([await _one(attempt, effect) for effect in pending])
+
+
+async def _listed(attempt: Attempt, pending: Sequence[RunEffect]) -> list[RunEffect]:
+    """Confirm by the repository's comments and issues; gives those that they do not show."""
+    reader, place = attempt.ports.reader, attempt.place
+    since = min((effect.sent_at or attempt.now) for effect in pending) - SKEW
+    comments: dict[int, Comment] = {}
+    issues: dict[int, Issue] = {}
+    if any(effect.kind is EffectKind.COMMENT for effect in pending):
+        comments = {item.id: item for item in await reader.comments(place, since)}
+    if any(effect.kind is not EffectKind.COMMENT for effect in pending):
+        listed = await reader.issues(place, state="all", since=since)
+        issues = {issue.number: issue for issue in listed}
+    seen: list[RunEffect] = []
+    for effect in pending:
+        comment = comments.get(effect.github_id or 0)
+        issue = issues.get(effect.issue)
+        if effect.kind is EffectKind.COMMENT and comment is not None:
+            seen.append(_shown(attempt, effect, comment))
+        elif effect.kind is not EffectKind.COMMENT and issue and _in_place(effect, issue):
+            seen.append(confirmed(effect).model_copy(update={"when": attempt.now}))
+    await attempt.keep(seen)
+    return [effect for effect in pending if attempt.effects[effect.effect_key].acknowledged]
+
+
+async def _one(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    if effect.kind is not EffectKind.COMMENT:
+        return await _labels_now(attempt, effect)
+    comment = await attempt.ports.reader.comment(attempt.place, effect.github_id or 0)
+    if isinstance(comment, Gone):
+        return skipped(effect, Skip.HUMAN_REMOVED)
+    return _shown(attempt, effect, comment)
+
+
+def _shown(attempt: Attempt, effect: RunEffect, comment: Comment) -> RunEffect:
+    """What a read shows of an acknowledged comment; an older body is a read that lags."""
+    seen = judge_comment(attempt, effect, comment)
+    return effect if seen.evidence is Evidence.ABSENT else seen
+
+
+async def read_summary(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """The summary issue by its number."""
+    issue = await attempt.ports.reader.issue(attempt.place, effect.issue)
+    if isinstance(issue, Gone):
+        return skipped(effect, Skip.HUMAN_REMOVED)
+    as_comment = Comment(
+        id=issue.id,
+        issue=issue.number,
+        author_id=issue.author_id,
+        body=issue.body,
+        url=issue.url,
+        created_at=issue.created_at,
+        updated_at=issue.updated_at,
+    )
+    return judge_comment(attempt, effect, as_comment)

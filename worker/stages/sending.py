@@ -1,0 +1,229 @@
+"""One effect, sent once: budget, claim, request, and what the answer means.
+
+Invariant: nothing is sent without a claim that the ledger recorded before, and nothing is sent
+again before its absence is proved.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from ledger.records import Claim, Due, DueKind, Granted, Unclaimed, Wait
+from triage.contract import Evidence, RunEffect, Skip
+from triage.effects import skipped
+from worker.ports import (
+    Gone,
+    Landed,
+    Late,
+    LeaseLost,
+    Outcome,
+    ReadFailed,
+    Refusal,
+    Refused,
+    Unknown,
+)
+from worker.stages.attempt import Attempt
+
+Request = Callable[[Claim], Awaitable[Outcome]]
+
+GONE: dict[Gone, Skip] = {
+    Gone.NOT_FOUND: Skip.DELETED,
+    Gone.DELETED: Skip.DELETED,
+    Gone.TRANSFERRED: Skip.TRANSFERRED,
+    Gone.LOCKED: Skip.LOCKED,
+    Gone.ARCHIVED: Skip.REFUSED,
+}
+
+TRIES = 3
+"""Claims asked for one effect in one attempt: a lease too short or a late claim is asked again."""
+
+
+class StopSending(Exception):  # noqa: N818 - the end of an attempt's writing, not an error
+    """Nothing more can be written in this attempt."""
+
+    def __init__(
+        self, reason: str, *, retry_at: datetime | None = None, budget_spent: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_at = retry_at
+        self.budget_spent = budget_spent
+
+
+async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> RunEffect:
+    """Claim, send, record. Gives the effect as the outcome leaves it, saved.
+
+    Raises StopSending where nothing more can be written now, LeaseLost where the lease is gone.
+    """
+    for _ in range(TRIES):
+        await room_in_budget(attempt)
+        claim = await _claim(attempt, effect)
+        if isinstance(claim, Unclaimed):
+            refused = await _unclaimed(attempt, effect, claim)
+            if refused is not None:
+                return refused
+            continue
+        outcome = await request(claim)
+        if isinstance(outcome, Late):
+            await attempt.ports.ledger.effects.withdraw(claim)
+            continue
+        return await _record(attempt, claim, effect, outcome)
+    raise StopSending("the lease is too short to send", retry_at=attempt.now)
+
+
+async def room_in_budget(attempt: Attempt) -> None:
+    """Wait for the write budget if that is short. Raises StopSending if it is long, or out of
+    time."""
+    ports = attempt.ports
+    if attempt.out_of_time:
+        raise StopSending("the run's own deadline is over", retry_at=attempt.now)
+    while True:
+        match await ports.ledger.budgets.spend(attempt.run.inputs.installation):
+            case Granted():
+                return
+            case Wait(delay) if delay > ports.timing.longest_pause:
+                until = attempt.now + delay
+                raise StopSending("the write budget is spent", retry_at=until, budget_spent=True)
+            case Wait(delay):
+                await ports.clock.sleep(delay.total_seconds())
+
+
+async def _claim(attempt: Attempt, effect: RunEffect) -> Claim | Unclaimed:
+    resend = effect.sends > 0 and effect.evidence is Evidence.ABSENT
+    if resend:
+        await verify_later(attempt, effect)
+    return await attempt.ports.ledger.effects.claim(
+        attempt.lease,
+        effect,
+        snapshot_fence=attempt.fence,
+        resend=resend,
+        force=attempt.run.inputs.force,
+        operation=attempt.ports.clock.token(),
+    )
+
+
+async def _unclaimed(attempt: Attempt, effect: RunEffect, why: Unclaimed) -> RunEffect | None:
+    """What a refused claim makes of the effect; None to ask again."""
+    match why:
+        case Unclaimed.BLOCKED | Unclaimed.SUPERSEDED | Unclaimed.TOMBSTONE:
+            reason = {
+                Unclaimed.BLOCKED: Skip.BLOCKED,
+                Unclaimed.SUPERSEDED: Skip.SUPERSEDED,
+                Unclaimed.TOMBSTONE: Skip.HUMAN_REMOVED,
+            }[why]
+            settled = skipped(effect, reason)
+            await attempt.keep([settled])
+            return settled
+        case Unclaimed.LEASE_TOO_SHORT:
+            if not await attempt.ports.ledger.leases.renew(attempt.lease):
+                raise LeaseLost(attempt.lease.dedupe_key)
+            return None
+        case Unclaimed.QUIET | Unclaimed.EPOCH:
+            raise StopSending("the ledger was lost: quiet until it is read again")
+        case Unclaimed.LEASE_LOST:
+            raise LeaseLost(attempt.lease.dedupe_key)
+        case Unclaimed.UNPROVED | Unclaimed.UNSURE:
+            return await _as_recorded(attempt, effect)
+
+
+async def _as_recorded(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """The effect as the ledger has it: a claim without an answer is never sent."""
+    look = await attempt.ports.ledger.leases.view(attempt.lease.dedupe_key)
+    stored = {item.effect_key: item for item in look.run.effects} if look.run else {}
+    effect = stored.get(effect.effect_key, effect)
+    attempt.effects[effect.effect_key] = effect
+    return effect
+
+
+async def _record(attempt: Attempt, claim: Claim, before: RunEffect, outcome: Outcome) -> RunEffect:
+    """The evidence that the answer gives, saved."""
+    now = attempt.now
+    match outcome:
+        case Landed():
+            after = claim.effect.model_copy(
+                update={
+                    "open": False,
+                    "reason": "acknowledged",
+                    "github_id": outcome.github_id or before.github_id,
+                    "issue": outcome.issue or before.issue,
+                    "url": outcome.url or before.url,
+                    "when": now,
+                }
+            )
+        case Unknown():
+            after = claim.effect.model_copy(update={"reason": outcome.detail, "when": now})
+        case Refused():
+            after = await refused(attempt, before, outcome)
+        case Late():
+            raise AssertionError("a late claim is withdrawn, not recorded")
+    await attempt.ports.ledger.effects.acknowledge(claim, after)
+    attempt.effects[after.effect_key] = after
+    if not isinstance(outcome, Refused):
+        await _look_for_a_lost_lease(attempt, after)
+    elif outcome.refusal in (Refusal.LIMITED, Refusal.UNAUTHORISED):
+        await _come_back(attempt, outcome)
+    return after
+
+
+async def refused(attempt: Attempt, effect: RunEffect, outcome: Refused) -> RunEffect:
+    """The effect after a refusal, which is no send: skipped where that is for good, a conflict
+    where a person must act, and as before where GitHub asks to come back."""
+    match outcome.refusal:
+        case Refusal.LIMITED | Refusal.UNAUTHORISED:
+            return effect
+        case Refusal.GONE:
+            return skipped(effect, GONE[outcome.gone or Gone.NOT_FOUND], outcome.detail)
+        case Refusal.INVALID:
+            return conflict(effect, f"GitHub refused it: {outcome.detail}", attempt.now)
+        case Refusal.FORBIDDEN:
+            try:
+                gone = await _why_forbidden(attempt, effect.issue)
+            except ReadFailed:
+                return effect
+            if gone is not None:
+                return skipped(effect, GONE[gone], str(gone))
+            why = f"the app may not write this: {outcome.detail}"
+            return conflict(effect, why, attempt.now)
+
+
+def conflict(effect: RunEffect, reason: str, now: datetime) -> RunEffect:
+    """The effect, for a person to decide."""
+    return effect.model_copy(
+        update={"evidence": Evidence.CONFLICT, "reason": reason, "open": False, "when": now}
+    )
+
+
+async def verify_later(attempt: Attempt, effect: RunEffect) -> None:
+    """Look for a late writer of this effect one absence window from now."""
+    at = attempt.now + attempt.ports.timing.absence_window
+    await attempt.ports.ledger.due.add(Due(DueKind.VERIFY, effect.effect_key), at)
+
+
+async def _why_forbidden(attempt: Attempt, number: int) -> Gone | None:
+    """A 403 is told apart by re-reading: the issue first, then the repository."""
+    reader = attempt.ports.reader
+    if number:
+        issue = await reader.issue(attempt.place, number)
+        if isinstance(issue, Gone):
+            return issue
+        if issue.locked:
+            return Gone.LOCKED
+    repository = await reader.repository_by_id(attempt.place)
+    if isinstance(repository, Gone):
+        return repository
+    return Gone.ARCHIVED if repository.archived else None
+
+
+async def _come_back(attempt: Attempt, outcome: Refused) -> None:
+    until = outcome.retry_at or attempt.now
+    if outcome.refusal is Refusal.LIMITED:
+        until = outcome.retry_at or attempt.now + timedelta(minutes=1)
+        await attempt.ports.ledger.budgets.block(attempt.run.inputs.installation, until)
+    raise StopSending(f"GitHub asked to come back: {outcome.detail}", retry_at=until)
+
+
+async def _look_for_a_lost_lease(attempt: Attempt, effect: RunEffect) -> None:
+    """A writer that finds its lease gone after sending may not be alone."""
+    view = (await attempt.ports.ledger.leases.view(attempt.lease.dedupe_key)).lease
+    if not view.live or view.fence != attempt.lease.fence:
+        await verify_later(attempt, effect)
+        raise LeaseLost(attempt.lease.dedupe_key)

@@ -1,0 +1,156 @@
+"""Windows: read the policy, and start the newest due window of a repository unless it has a run."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ledger.records import Due, RepositoryRecord
+from triage.contract import RunInputs, RunRecord
+from triage.identifiers import DedupeKey, JobKey, Mode, input_version
+from triage.policy import JobPolicy, PolicyError, merged, read_policy
+from triage.window import Window, due_window, missed_windows, next_window, window_named
+from worker.pipeline import execute
+from worker.ports import Gone, Place, Ports, ReadFailed
+from worker.stages.epoch import standing_epoch
+from worker.stages.settling import RunReport
+
+AGAIN = timedelta(minutes=5)
+"""When a repository that could not be read is looked at again."""
+
+WITHOUT_POLICY = timedelta(hours=6)
+"""How often a repository without a policy is looked at: one may have been added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Who asks for a run, and how. ``forced`` is the id of the comment or request that forces."""
+
+    by: str
+    mode: Mode | None = None
+    forced: str | None = None
+    force: bool = False
+
+    @property
+    def by_hand(self) -> bool:
+        """A person asks: new inputs in the same window are a new run."""
+        return self.by in ("hand", "command")
+
+
+async def ensure_window(
+    job: JobKey, repository_id: int, ports: Ports, *, window: str | None = None, by: str = "clock"
+) -> RunReport | None:
+    """Start the newest due window, or the one named, unless it has a run in the policy's mode or a
+    stronger one. None where there is nothing to start.
+
+    New inputs in the same window, a raised mode apart, are a new run by hand only.
+    """
+    due = Due.window(job, repository_id)
+    record = await ports.ledger.repositories.get(repository_id)
+    if record is None or not record.active:
+        await ports.ledger.due.remove(due)
+        return None
+    epoch = await standing_epoch(ports)
+    if epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until:
+        await ports.ledger.due.add(due, epoch.quiet_until)
+        return None
+    try:
+        record = await refreshed(record, ports)
+    except ReadFailed as failure:
+        ports.log("READ-FAILED", repository=record.full_name, detail=failure.detail)
+        await ports.ledger.due.add(due, failure.retry_at or ports.clock.now() + AGAIN)
+        return None
+    if record.policy is None or not record.active:
+        await ports.ledger.due.add(due, ports.clock.now() + WITHOUT_POLICY)
+        return None
+    slot = slot_of(record.policy, window, ports.clock.now())
+    report = None
+    if not await _has_run(record, job, slot, ports):
+        inputs = await inputs_of(record, job, slot, Ask(by), ports)
+        report = await execute(inputs, ports)
+    following = next_window(record.policy.schedule.schedule(), ports.clock.now())
+    await ports.ledger.due.add(due, following.due_at)
+    return report
+
+
+async def _has_run(record: RepositoryRecord, job: JobKey, slot: Window, ports: Ports) -> bool:
+    runs = await ports.ledger.runs.of_window(record.id, job, slot.key)
+    wanted = record.policy.mode.strength if record.policy is not None else 0
+    return any(run.inputs.mode.strength >= wanted for run in runs if run.key.forced is None)
+
+
+def slot_of(policy: JobPolicy, window: str | None, now: datetime) -> Window:
+    """The window named, else the newest that is due. Raises ValueError for a name that is none."""
+    schedule = policy.schedule.schedule()
+    return due_window(schedule, now) if window is None else window_named(schedule, window)
+
+
+async def refreshed(record: RepositoryRecord, ports: Ports) -> RepositoryRecord:
+    """The record with the policy as it is now, saved. A broken file stops nothing that the last
+    good one allowed, and is named in ``policy_notice``. Raises ReadFailed."""
+    place = Place(record.id, record.full_name, record.installation)
+    now = await ports.reader.repository_by_id(place)
+    if isinstance(now, Gone):
+        record = record.model_copy(update={"active": False})
+    else:
+        record = record.model_copy(update={"full_name": now.place.full_name})
+        record = await _with_policy(record, now.place, ports)
+    await ports.ledger.repositories.save(record)
+    return record
+
+
+async def _with_policy(record: RepositoryRecord, place: Place, ports: Ports) -> RepositoryRecord:
+    try:
+        organisation, own = await ports.reader.policy(place)
+        document = own if own is None or organisation is None else merged(organisation, own)
+        document = document or organisation
+        policy = read_policy(document).triage if document is not None else None
+    except PolicyError as error:
+        notice = f"The policy file is broken, the last good one is used: {error}"
+        return record.model_copy(update={"policy_notice": notice[:2000]})
+    return record.model_copy(update={"policy": policy, "policy_notice": ""})
+
+
+async def inputs_of(
+    record: RepositoryRecord, job: JobKey, slot: Window, ask: Ask, ports: Ports
+) -> RunInputs:
+    """The frozen inputs of a window's run; the windows missed since the last are named in them."""
+    policy = record.policy
+    if policy is None:
+        raise ValueError(f"{record.full_name} has no policy")
+    missed: list[str] = []
+    if record.last_window and not ask.by_hand:
+        missed = missed_windows(policy.schedule.schedule(), record.last_window, slot.due_at)
+    if slot.key > record.last_window:
+        moved = record.model_copy(update={"last_window": slot.key})
+        await ports.ledger.repositories.save(moved)
+    return RunInputs(
+        dedupe_key=str(key_of(record.id, policy, job, slot.key, ask, ports)),
+        repository_id=record.id,
+        repository=record.full_name,
+        installation=record.installation,
+        policy=policy,
+        mode=ask.mode or policy.mode,
+        by=ask.by,
+        due_at=slot.due_at,
+        force=ask.force,
+        policy_notice=record.policy_notice,
+        missed=tuple(missed),
+    )
+
+
+def key_of(
+    repository_id: int, policy: JobPolicy, job: JobKey, window: str, ask: Ask, ports: Ports
+) -> DedupeKey:
+    """The identity of a run."""
+    mode = ask.mode or policy.mode
+    version = input_version(policy.model_dump(mode="json"), mode, ports.agent.prompt_version)
+    return DedupeKey(job, repository_id, window, version, ask.forced)
+
+
+async def run_again(
+    record: RepositoryRecord, earlier: RunRecord, ask: Ask, ports: Ports
+) -> RunReport:
+    """A window once more, forced by a person."""
+    key = earlier.key
+    slot = Window(key.window, earlier.inputs.due_at)
+    inputs = await inputs_of(record, key.job, slot, ask, ports)
+    return await execute(inputs, ports, by_hand=True)
