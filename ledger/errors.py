@@ -13,6 +13,14 @@ class LedgerCorruptError(Exception):
     """The ledger holds what this program cannot have written: a person must look."""
 
 
+class FrozenRunError(Exception):
+    """A completed or no-change run was to be changed: its evidence is frozen."""
+
+
+class UnknownRunError(Exception):
+    """A run was to be changed, or an effect claimed for it, before it was saved."""
+
+
 class DataFolderInUseError(Exception):
     """Another process has the data folder. ``folder`` names it."""
 

@@ -62,16 +62,20 @@ class LineLog:
         )
 
     def __call__(self, word: str, /, **pairs: object) -> None:
-        """``WORD key=value …``"""
+        """``WORD key=value …``; a pair without a value (None) is left out."""
         self._log.info(word, pairs=pairs)
 
     def _cleaned(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         pairs = event["pairs"].items()
-        shown = {_UNFIT_IN_NAME.sub("_", name): self._shown(name, pairs) for name, pairs in pairs}
+        shown = {
+            _UNFIT_IN_NAME.sub("_", name): self._shown(name, value)
+            for name, value in pairs
+            if value is not None
+        }
         return {"word": _UNFIT_IN_WORD.sub("_", str(event["event"])), "pairs": shown}
 
     def _shown(self, name: str, value: object) -> object:
-        if value is None or isinstance(value, (bool, int, float)):
+        if isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, SecretStr) or _SECRET_NAME.search(name):
             return _REDACTED
@@ -102,7 +106,7 @@ def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def _logfmt(value: object) -> str:
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool):
         return json.dumps(value)
     text = str(value)
     if _PLAIN.fullmatch(text):

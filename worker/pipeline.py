@@ -33,7 +33,7 @@ from worker.ports import (
     Ports,
     ReadFailed,
 )
-from worker.stages.attempt import Attempt, Ending, heartbeat
+from worker.stages.attempt import Attempt, Ending, ask_twice, heartbeat
 from worker.stages.drift import drift
 from worker.stages.epoch import standing_epoch
 from worker.stages.intake import frozen_plan, frozen_snapshot, intend
@@ -66,7 +66,8 @@ async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> 
     door = await _door(key, ports, by_hand=by_hand)
     if not isinstance(door.admission, Admit):
         return await _turned_away(door, key, ports, by_hand=by_hand)
-    lease = await ports.ledger.leases.acquire(key, ports.owner, ports.clock.token())
+    token, leases = ports.clock.token(), ports.ledger.leases
+    lease = await ask_twice(lambda: leases.acquire(key, ports.owner, token), ports.clock)
     if lease is None:
         view = (await ports.ledger.leases.view(key)).lease
         return _refused(key, "another worker holds the lease", view.until, ports)
@@ -181,7 +182,7 @@ async def _begin(inputs: RunInputs, door: Door, lease: Lease, ports: Ports) -> A
     )
     silent = ports.timing.lease + ports.timing.lock_delay
     await ports.ledger.due.add(Due(DueKind.CONTINUE, run.inputs.dedupe_key), now + silent)
-    await ports.ledger.runs.save(lease, run)
+    await ask_twice(lambda: ports.ledger.runs.save(lease, run), ports.clock)
     place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
     deadline = ports.clock.monotonic() + ports.timing.run.total_seconds()
     return Attempt(ports, lease, run, place, deadline, fence=lease.fence)

@@ -124,7 +124,6 @@ class Effects(Protocol):
         *,
         snapshot_fence: int,
         resend: bool,
-        force: bool,
         operation: str,
     ) -> Claim | Unclaimed:
         """The one claim before each request, in one script: owner, fence and epoch; the remaining
@@ -526,7 +525,7 @@ class Artifacts(Protocol):
 class Log(Protocol):
     """The lines that alerts hang on."""
 
-    def __call__(self, word: str, **pairs: object) -> None:
+    def __call__(self, word: str, /, **pairs: object) -> None:
         """``WORD key=value …``"""
 
 
@@ -557,5 +556,3 @@ class Ports:
     log: Log
     timing: Timing
     owner: str
-    first_ledger: bool = False
-    may_write: bool = True

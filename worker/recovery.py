@@ -102,7 +102,7 @@ async def verify(effect_key: str, ports: Ports) -> None:
     if not isinstance(seen, Gone):
         hit = find(effect_key, seen, await ports.ledger.repositories.bot_ids())
         if isinstance(hit, Hit) and hit.others:
-            await converge(held.effect, hit, held.place, ports)
+            await converge(held.effect, hit, held.run.inputs, held.place, ports)
     await ports.ledger.due.remove(due)
 
 

@@ -1,16 +1,19 @@
 """One worker's try at a run: what it holds, and the heartbeat that keeps its lease."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from ledger.records import EffectRecord, Lease
 from triage.classification import Facts, classify
 from triage.contract import RunEffect, RunRecord, Status
 from triage.identifiers import EffectKind
-from worker.ports import LeaseLost, LedgerUnavailableError, Place, Ports
+from worker.ports import Clock, LeaseLost, LedgerUnavailableError, Place, Ports
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -44,8 +47,15 @@ class Attempt:
         """Save those that changed, in the ledger first."""
         changed = [effect for effect in effects if self.effects.get(effect.effect_key) != effect]
         if changed:
-            await self.ports.ledger.runs.save_effects(self.lease, changed)
+            save = self.ports.ledger.runs.save_effects
+            await ask_twice(lambda: save(self.lease, changed), self.ports.clock)
             self.effects |= {effect.effect_key: effect for effect in changed}
+
+    async def save(self, **changes: object) -> None:
+        """Save the run with these changes."""
+        self.run = self.run.model_copy(update=changes)
+        save = self.ports.ledger.runs.save
+        await ask_twice(lambda: save(self.lease, self.run), self.ports.clock)
 
     async def know(self, keys: Iterable[str]) -> None:
         """Read the shared records of effects."""
@@ -82,6 +92,22 @@ class Ending:
     retry_at: datetime | None = None
     retryable: bool = True
     budget_spent: bool = False
+
+
+PATIENCE_SECONDS = 0.2
+"""The pause before the ledger is asked again."""
+
+
+async def ask_twice(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
+    """Ask the ledger once more where its reply was lost: for what is the same done twice.
+
+    Raises LedgerUnavailableError where it does not answer again.
+    """
+    try:
+        return await ask()
+    except LedgerUnavailableError:
+        await clock.sleep(PATIENCE_SECONDS)
+        return await ask()
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from triage.identifiers import DedupeKey, Mode
 from triage.plan import Cost, Plan, make_plan
 from triage.snapshot import Issue, Selection, Snapshot, SnapshotIssue, select
 from worker.ports import AgentFailed, AgentRequest, Gone, IssueText, RepositoryNow
-from worker.stages.attempt import Attempt
+from worker.stages.attempt import Attempt, ask_twice
 
 OVERLAP = timedelta(hours=1)
 """How far a listing reaches back behind the last scan: clocks differ and lists lag."""
@@ -22,11 +22,12 @@ async def frozen_snapshot(attempt: Attempt, repository: RepositoryNow) -> Snapsh
     runs = attempt.ports.ledger.runs
     snapshot = await runs.snapshot(attempt.lease.dedupe_key)
     if snapshot is None:
-        snapshot = await runs.save_snapshot(attempt.lease, await _take(attempt, repository))
+        taken = await _take(attempt, repository)
+        snapshot = await ask_twice(
+            lambda: runs.save_snapshot(attempt.lease, taken), attempt.ports.clock
+        )
     attempt.fence = snapshot.fence
-    update = {"stage": "snapshot", "snapshot_summary": summarised(snapshot)}
-    attempt.run = attempt.run.model_copy(update=update)
-    await runs.save(attempt.lease, attempt.run)
+    await attempt.save(stage="snapshot", snapshot_summary=summarised(snapshot))
     return snapshot
 
 
@@ -35,10 +36,10 @@ async def frozen_plan(attempt: Attempt, snapshot: Snapshot) -> Plan:
     runs = attempt.ports.ledger.runs
     plan = await runs.plan(attempt.lease.dedupe_key)
     if plan is None:
-        plan = await runs.save_plan(attempt.lease, await _ask(attempt, snapshot))
+        made = await _ask(attempt, snapshot)
+        plan = await ask_twice(lambda: runs.save_plan(attempt.lease, made), attempt.ports.clock)
     attempt.planned = True
-    attempt.run = attempt.run.model_copy(update={"stage": "plan"})
-    await runs.save(attempt.lease, attempt.run)
+    await attempt.save(stage="plan")
     return plan
 
 

@@ -59,7 +59,7 @@ async def _looked_for(attempt: Attempt, effect: RunEffect) -> RunEffect:
     match sighting:
         case Hit():
             if sighting.others:
-                await converge(effect, sighting, attempt.place, attempt.ports)
+                await converge(effect, sighting, attempt.run.inputs, attempt.place, attempt.ports)
             seen = adopted(effect, sighting, attempt.now)
             return seen.model_copy(update={"issue": sighting.found.number or effect.issue})
         case Forged():

@@ -6,6 +6,7 @@ again before its absence is proved.
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from ledger.records import Claim, Due, DueKind, Granted, Unclaimed, Wait
 from triage.contract import Evidence, RunEffect, Skip
@@ -21,7 +22,7 @@ from worker.ports import (
     Refused,
     Unknown,
 )
-from worker.stages.attempt import Attempt
+from worker.stages.attempt import Attempt, ask_twice
 
 Request = Callable[[Claim], Awaitable[Outcome]]
 
@@ -64,7 +65,8 @@ async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> Ru
             continue
         outcome = await request(claim)
         if isinstance(outcome, Late):
-            await attempt.ports.ledger.effects.withdraw(claim)
+            effects = attempt.ports.ledger.effects
+            await ask_twice(partial(effects.withdraw, claim), attempt.ports.clock)
             continue
         return await _record(attempt, claim, effect, outcome)
     raise StopSending("the lease is too short to send", retry_at=attempt.now)
@@ -91,14 +93,20 @@ async def _claim(attempt: Attempt, effect: RunEffect) -> Claim | Unclaimed:
     resend = effect.sends > 0 and effect.evidence is Evidence.ABSENT
     if resend:
         await verify_later(attempt, effect)
-    return await attempt.ports.ledger.effects.claim(
+    operation = attempt.ports.clock.token()
+    effects = attempt.ports.ledger.effects
+    claim = await effects.claim(
         attempt.lease,
         effect,
         snapshot_fence=attempt.fence,
         resend=resend,
-        force=attempt.run.inputs.force,
-        operation=attempt.ports.clock.token(),
+        operation=operation,
     )
+    if claim is Unclaimed.UNSURE:
+        # The reply was lost. Nothing was sent, so whatever was recorded is undone.
+        lost = Claim(attempt.lease, effect, operation, deadline=0.0)
+        await ask_twice(lambda: effects.withdraw(lost), attempt.ports.clock)
+    return claim
 
 
 async def _unclaimed(attempt: Attempt, effect: RunEffect, why: Unclaimed) -> RunEffect | None:
@@ -121,12 +129,14 @@ async def _unclaimed(attempt: Attempt, effect: RunEffect, why: Unclaimed) -> Run
             raise StopSending("the ledger was lost: quiet until it is read again")
         case Unclaimed.LEASE_LOST:
             raise LeaseLost(attempt.lease.dedupe_key)
-        case Unclaimed.UNPROVED | Unclaimed.UNSURE:
+        case Unclaimed.UNPROVED:
             return await _as_recorded(attempt, effect)
+        case Unclaimed.UNSURE:
+            return None
 
 
 async def _as_recorded(attempt: Attempt, effect: RunEffect) -> RunEffect:
-    """The effect as the ledger has it: a claim without an answer is never sent."""
+    """The effect as the ledger has it: an earlier request of it is in doubt."""
     look = await attempt.ports.ledger.leases.view(attempt.lease.dedupe_key)
     stored = {item.effect_key: item for item in look.run.effects} if look.run else {}
     effect = stored.get(effect.effect_key, effect)
@@ -155,7 +165,8 @@ async def _record(attempt: Attempt, claim: Claim, before: RunEffect, outcome: Ou
             after = await refused(attempt, before, outcome)
         case Late():
             raise AssertionError("a late claim is withdrawn, not recorded")
-    await attempt.ports.ledger.effects.acknowledge(claim, after)
+    acknowledge = attempt.ports.ledger.effects.acknowledge
+    await ask_twice(lambda: acknowledge(claim, after), attempt.ports.clock)
     attempt.effects[after.effect_key] = after
     if not isinstance(outcome, Refused):
         await _look_for_a_lost_lease(attempt, after)

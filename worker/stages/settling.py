@@ -13,7 +13,7 @@ from triage.plan import Plan
 from triage.readback import next_sample, proof_until
 from triage.snapshot import Snapshot
 from worker.ports import Place, Ports, ReadFailed
-from worker.stages.attempt import Attempt, Ending
+from worker.stages.attempt import Attempt, Ending, ask_twice
 from worker.stages.sampling import look
 
 FIRST_PAUSE = timedelta(minutes=1)
@@ -74,7 +74,8 @@ async def settle(attempt: Attempt, ending: Ending) -> RunReport:
     if status.final or status is Status.NEEDS_REVIEW:
         await remember(attempt, run)
     await _answer(run, attempt.ports)
-    await attempt.ports.ledger.runs.settle(attempt.lease, run, due)
+    settled = attempt.ports.ledger.runs.settle
+    await ask_twice(lambda: settled(attempt.lease, run, due), attempt.ports.clock)
     if run.retry_at is None:
         await attempt.ports.ledger.due.remove(Due(DueKind.CONTINUE, run.inputs.dedupe_key))
     _say(run, attempt.ports)
@@ -128,7 +129,7 @@ def _retry_at(run: RunRecord, ending: Ending, now: datetime) -> datetime | None:
         case Status.FAILED_BEFORE_WRITE:
             if not run.retryable or run.attempts_charged >= MOST_ATTEMPTS:
                 return None
-            pause = FIRST_PAUSE * 2 ** (run.attempts_charged - 1)
+            pause: timedelta = FIRST_PAUSE * 2 ** (run.attempts_charged - 1)
             return max(ending.retry_at or now, now + pause)
         case _:
             return None

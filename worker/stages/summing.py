@@ -1,6 +1,6 @@
 """The result of a run for people: the summary issue of its window, or an observe run's report."""
 
-from ledger.records import Report
+from ledger.records import Claim, Report
 from triage import summary
 from triage.contract import Evidence, RunEffect, RunRecord, Status
 from triage.effects import judge
@@ -11,7 +11,7 @@ from triage.policy import Summary
 from triage.readback import Hit, adopted
 from triage.snapshot import Snapshot
 from triage.summary import WindowRun
-from worker.ports import Claim, Outcome
+from worker.ports import Outcome
 from worker.stages.attempt import Attempt
 from worker.stages.epoch import standing_epoch
 from worker.stages.reading import read_summary

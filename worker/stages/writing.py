@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from ledger.records import Claim
 from triage.comment import render
 from triage.contract import Evidence, RunEffect, Skip
 from triage.effects import judge, skipped
@@ -16,7 +17,7 @@ from triage.marker import Signature, read, stamp
 from triage.plan import Decision, Plan
 from triage.readback import Hit, adopted, found
 from triage.snapshot import Issue, Snapshot
-from worker.ports import Claim, Comment, Gone, Outcome
+from worker.ports import Comment, Gone, Outcome
 from worker.stages.attempt import Attempt
 from worker.stages.intake import as_seen
 from worker.stages.lookup import look_up

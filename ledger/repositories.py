@@ -1,0 +1,119 @@
+"""Repositories, the decisions made in them, the bot's user ids, and reports.
+
+Keys: ``repository:{id}``, ``repositories`` (name to id), ``decisions:{id}:{input version}``,
+``bot:ids``, ``report:{path}``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import redis.asyncio
+from pydantic import TypeAdapter
+
+from ledger.codec import parsed, text
+from ledger.connection import answered
+from ledger.records import Report, RepositoryRecord
+from ledger.timing import LedgerTiming, milliseconds
+
+_REPORT = TypeAdapter(Report)
+
+
+class Repositories:
+    """What the ledger knows of repositories and of the decisions made in them."""
+
+    def __init__(self, redis: redis.asyncio.Redis, timing: LedgerTiming) -> None:
+        self._redis = redis
+        self._retention = milliseconds(timing.retention)
+
+    async def get(self, repository_id: int) -> RepositoryRecord | None:
+        """The record, or None."""
+        with answered():
+            stored = await self._redis.get(f"repository:{repository_id}")
+        return None if stored is None else parsed(RepositoryRecord, stored)
+
+    async def named(self, full_name: str) -> RepositoryRecord | None:
+        """The record of the repository that was last saved under this name."""
+        with answered():
+            found = await self._redis.hget("repositories", full_name.lower())
+        record = None if found is None else await self.get(int(found))
+        same = record is not None and record.full_name.lower() == full_name.lower()
+        return record if same else None
+
+    async def all(self) -> list[RepositoryRecord]:
+        """Every repository, by name."""
+        with answered():
+            ids = sorted(set(await self._redis.hvals("repositories")))
+            stored = (
+                await self._redis.mget([f"repository:{text(id_)}" for id_ in ids]) if ids else []
+            )
+        records = [parsed(RepositoryRecord, item) for item in stored if item is not None]
+        return sorted(records, key=lambda record: record.full_name.lower())
+
+    async def save(self, record: RepositoryRecord) -> None:
+        """Write it."""
+        with answered():
+            async with self._redis.pipeline(transaction=True) as writes:
+                writes.set(f"repository:{record.id}", record.model_dump_json())
+                writes.hset("repositories", record.full_name.lower(), str(record.id))
+                await writes.execute()
+
+    async def settled(
+        self, repository_id: int, input_version: str, issue_ids: Sequence[int]
+    ) -> dict[int, str]:
+        """Issue id to the content digest that was decided under this input version."""
+        if not issue_ids:
+            return {}
+        with answered():
+            found = await self._redis.hmget(
+                _decisions(repository_id, input_version), [str(id_) for id_ in issue_ids]
+            )
+        return {
+            id_: text(digest)
+            for id_, digest in zip(issue_ids, found, strict=True)
+            if digest is not None
+        }
+
+    async def settle(
+        self, repository_id: int, input_version: str, digests: Mapping[int, str]
+    ) -> None:
+        """Remember decided contents, so that nobody pays for them every day.
+
+        All of an input version are forgotten together, one retention after the last was added.
+        """
+        if not digests:
+            return
+        key = _decisions(repository_id, input_version)
+        with answered():
+            async with self._redis.pipeline(transaction=True) as writes:
+                writes.hset(key, mapping={str(id_): digest for id_, digest in digests.items()})
+                writes.pexpire(key, self._retention)
+                await writes.execute()
+
+    async def bot_ids(self) -> frozenset[int]:
+        """User ids that are or were the bot's."""
+        with answered():
+            return frozenset(int(id_) for id_ in await self._redis.smembers("bot:ids"))
+
+    async def add_bot_id(self, user_id: int) -> None:
+        """Remember one."""
+        with answered():
+            await self._redis.sadd("bot:ids", str(user_id))
+
+    async def save_report(self, report: Report) -> None:
+        """Keep an observe run's artifact, for one retention."""
+        with answered():
+            await self._redis.set(
+                f"report:{report.path}",
+                TypeAdapter(dict[str, str]).dump_json(asdict(report)),
+                px=self._retention,
+            )
+
+    async def report(self, path: str) -> Report | None:
+        """The artifact of a window."""
+        with answered():
+            stored = await self._redis.get(f"report:{path}")
+        return None if stored is None else _REPORT.validate_json(stored)
+
+
+def _decisions(repository_id: int, input_version: str) -> str:
+    return f"decisions:{repository_id}:{input_version}"

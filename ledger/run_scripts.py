@@ -1,0 +1,114 @@
+"""The scripts that write runs. ``ledger.runs`` calls them.
+
+KEYS are the lease and the run; ARGV begins with the lease's token, fence and epoch.
+"""
+
+from ledger.evidence import EVIDENCE
+
+WRITE_ONCE = """
+if not remaining(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) then return {'lease-lost'} end
+redis.call('SET', KEYS[2], ARGV[4], 'NX')
+return {'ok', redis.call('GET', KEYS[2])}
+"""
+
+SAVE_EFFECTS = (
+    EVIDENCE
+    + """
+if not remaining(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) then return 'lease-lost' end
+local status = redis.call('HGET', KEYS[2], 'status')
+if not status then return 'unknown-run' end
+if is_final(status) then return 'frozen' end
+for _, fact in ipairs(cjson.decode(ARGV[5])) do
+  local place, _, sent_at, sends = stored(KEYS[2], fact.key)
+  -- What was sent stays sent, whatever an older copy says.
+  if sends > fact.sends then fact.sends = sends end
+  if sent_at ~= 'null' then fact.sent_at = sent_at end
+  put(KEYS[2], place, fact)
+  share(KEYS[2], ARGV[4], fact)
+end
+return 'ok'
+"""
+)
+
+# ARGV: 4 what is saved, as JSON; 5 the record; 6 the snapshot without its bodies, or nothing.
+SAVE = """
+local run, now = cjson.decode(ARGV[4]), now_ms()
+
+local function indexes(status)
+  local all, own = 'runs::', 'runs:' .. run.repository .. ':'
+  return {all .. status, own .. status}
+end
+
+local function index(old)
+  if not old then
+    for _, key in ipairs(indexes('')) do redis.call('ZADD', key, run.created, run.key) end
+    redis.call('ZADD', run.window, run.created, run.key)
+  end
+  if old == run.status then return end
+  if old then
+    for _, key in ipairs(indexes(old)) do redis.call('ZREM', key, run.key) end
+  end
+  for _, key in ipairs(indexes(run.status)) do redis.call('ZADD', key, run.created, run.key) end
+end
+
+local function count_cost()
+  for name, spent in pairs(run.cost) do
+    local before = tonumber(redis.call('HGET', KEYS[2], 'cost:' .. name)) or 0
+    if spent ~= before then
+      redis.call('HINCRBYFLOAT', 'counters', 'cost:' .. name, spent - before)
+      redis.call('HSET', KEYS[2], 'cost:' .. name, spent)
+    end
+  end
+end
+
+-- A run that is over: it expires, and the indexes forget it then.
+local function finish()
+  for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4]}) do
+    redis.call('PEXPIRE', key, run.retention)
+  end
+  local everywhere = {run.window}
+  for _, status in ipairs({'', run.status}) do
+    for _, key in ipairs(indexes(status)) do table.insert(everywhere, key) end
+  end
+  redis.call('ZADD', 'runs:expiring', now + run.retention, cjson.encode({run.key, everywhere}))
+  redis.call('ZREM', 'window:due', 'continue ' .. run.key)
+  if run.completes ~= '' then redis.call('HSET', 'completed', run.completes, now) end
+  for _, evidence in ipairs({'confirmed', 'skipped', 'absent', 'unsettled', 'conflict'}) do
+    local count = count_effects(KEYS[2], '"evidence":"' .. evidence .. '"')
+    redis.call('HINCRBY', 'counters', 'effects:' .. evidence, count)
+  end
+end
+
+local function forget_expired()
+  local over = redis.call('ZRANGEBYSCORE', 'runs:expiring', '-inf', now, 'LIMIT', 0, 10)
+  for _, trace in ipairs(over) do
+    local key, everywhere = unpack(cjson.decode(trace))
+    for _, name in ipairs(everywhere) do redis.call('ZREM', name, key) end
+    redis.call('DEL', 'lease:' .. key)
+    redis.call('ZREM', 'runs:expiring', trace)
+  end
+end
+
+if run.ending and redis.call('HGET', KEYS[2], 'settled') == ARGV[1] then return 'ok' end
+if not remaining(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) then return 'lease-lost' end
+local old = redis.call('HGET', KEYS[2], 'status')
+if old and is_final(old) and old ~= run.status then return 'frozen' end
+
+redis.call('HSET', KEYS[2],
+  'record', ARGV[5], 'status', run.status, 'force', run.force and '1' or '0')
+index(old)
+count_cost()
+if is_final(run.status) and old ~= run.status then
+  if ARGV[6] ~= '' then redis.call('SET', KEYS[3], ARGV[6]) end
+  finish()
+end
+if not run.ending then return 'ok' end
+
+local unsettled = count_effects(KEYS[2], '"open":true', '"evidence":"unsettled"')
+redis.call('HSET', KEYS[2], 'settled', ARGV[1], 'claimed', unsettled)
+redis.call('HINCRBY', 'counters', 'runs:' .. run.status, 1)
+for _, due in ipairs(run.due) do redis.call('ZADD', 'window:due', due[2], due[1]) end
+let_go(KEYS[1], KEYS[2], true)
+forget_expired()
+return 'ok'
+"""

@@ -1,0 +1,99 @@
+"""Lua scripts: each decision that two processes could take at once is one of them.
+
+A script checks everything before it changes anything, so it either happens or does not. The server
+runs one script at a time and writes its changes to the AOF as one block. Time is the server's.
+
+Keys are also made inside scripts, so the ledger lives on one server (with replicas, or without),
+not on a Redis Cluster.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis.asyncio
+
+from ledger.connection import answered
+from ledger.errors import FrozenRunError, LeaseLost, UnknownRunError
+from ledger.records import Lease
+
+PRELUDE = """
+-- Milliseconds since 1970.
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- The fields of a hash as a table; missing ones are nil.
+local function hash(key)
+  local flat, fields = redis.call('HGETALL', key), {}
+  for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
+  return fields
+end
+
+-- Milliseconds that the lease still lasts; nil and why where it is another's, lapsed, or of
+-- another epoch.
+local function remaining(lease_key, token, fence, epoch)
+  local lease = hash(lease_key)
+  local left = (tonumber(lease['until']) or 0) - now_ms()
+  if lease.token ~= token or lease.fence ~= fence or left <= 0 then return nil, 'lease-lost' end
+  if epoch ~= (redis.call('HGET', 'epoch', 'id') or '') then return nil, 'epoch' end
+  return left
+end
+
+local function is_final(status)
+  return status == 'completed' or status == 'no-change'
+end
+
+-- How many effects of a run hold a piece of text.
+local function count_effects(run_key, ...)
+  local fields, count = redis.call('HGETALL', run_key), 0
+  for at = 1, #fields, 2 do
+    for _, piece in ipairs({...}) do
+      if string.sub(fields[at], 1, 2) == 'e:' and string.find(fields[at + 1], piece, 1, true) then
+        count = count + 1
+        break
+      end
+    end
+  end
+  return count
+end
+
+-- Give a lease up. Where an attempt ends without having settled, a request that may still be under
+-- way keeps the lock delay, from now on; one that settled has seen all of its requests end.
+local function let_go(lease_key, run_key, settled)
+  local open = not settled and count_effects(run_key, '"open":true') > 0
+  redis.call('HSET', lease_key, 'token', '', 'until', open and string.format('%.0f', now_ms()) or 0)
+end
+"""
+
+
+class Script:
+    """One script of one client."""
+
+    def __init__(self, redis: redis.asyncio.Redis, body: str) -> None:
+        self._script = redis.register_script(PRELUDE + body)
+
+    async def __call__(self, keys: Sequence[str], args: Sequence[str | bytes | float]) -> Any:
+        """Run it once. Raises LedgerUnavailableError: it may or may not have happened."""
+        with answered():
+            return await self._script(keys=keys, args=args)
+
+
+def proof(lease: Lease) -> list[str]:
+    """A lease as the arguments of ``remaining``; an epoch that is not known fits no other."""
+    return [lease.token, str(lease.fence), lease.epoch]
+
+
+def passed(word: bytes, dedupe_key: str) -> None:
+    """Raise what a guarded script refused with."""
+    match word:
+        case b"ok":
+            return
+        case b"lease-lost":
+            raise LeaseLost(dedupe_key)
+        case b"frozen":
+            raise FrozenRunError(dedupe_key)
+        case b"unknown-run":
+            raise UnknownRunError(dedupe_key)
+        case _:
+            raise AssertionError(word)

@@ -1,0 +1,310 @@
+"""Runs: written under the lease, frozen when they are over, found by their indexes."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import redis.asyncio
+
+from ledger.errors import FrozenRunError, LeaseLost, UnknownRunError
+from ledger.ledger import Ledger, open_ledger
+from ledger.records import Due, DueKind, Holding
+from ledger.timing import LedgerTiming
+from tests.ledger.samples import (
+    NOON,
+    OTHER_RUN,
+    REPOSITORY,
+    RUN,
+    claimed,
+    effect,
+    run,
+    snapshot,
+    start,
+)
+from triage.contract import Evidence, RunEffect, Status
+from triage.identifiers import JobKey
+from triage.plan import Cost, Plan
+
+CONFIRMED = {"evidence": Evidence.CONFIRMED, "open": False}
+
+
+async def test_a_run_comes_back_as_it_was_saved(ledger: Ledger) -> None:
+    """Record and effects, effects in the order in which they were first saved."""
+    lease = await start(ledger)
+    effects = [effect(issue=number, reason='say "open":true') for number in range(30, 0, -1)]
+    await ledger.runs.save_effects(lease, effects)
+    later = [item.model_copy(update={"when": NOON, **CONFIRMED}) for item in reversed(effects)]
+    await ledger.runs.save_effects(lease, later)
+    saved = run(stage="effects", updated_at=NOON + timedelta(minutes=1))
+    await ledger.runs.save(lease, saved)
+    found = (await ledger.leases.view(RUN)).run
+    assert found == saved.model_copy(update={"effects": tuple(reversed(later))})
+
+
+async def test_snapshot_and_plan_are_written_once(ledger: Ledger) -> None:
+    """The earlier one wins, and is given back."""
+    lease = await start(ledger)
+    assert await ledger.runs.save_snapshot(lease, snapshot(fence=1)) == snapshot(fence=1)
+    assert await ledger.runs.save_snapshot(lease, snapshot(fence=2)) == snapshot(fence=1)
+    assert await ledger.runs.snapshot(RUN) == snapshot(fence=1)
+    dear, cheap = (Plan(decisions=(), held=(), cost=Cost(turns=turns)) for turns in (9, 1))
+    assert await ledger.runs.save_plan(lease, dear) == dear
+    assert await ledger.runs.save_plan(lease, cheap) == dear
+    assert await ledger.runs.plan(RUN) == dear
+
+
+async def test_settled_it_is_over(ledger: Ledger, client: redis.asyncio.Redis) -> None:
+    """Status, what falls due and the lease in one step; the snapshot keeps no bodies; all expires.
+
+    The same lease may settle again: nothing is counted twice.
+    """
+    lease = await start(ledger)
+    await ledger.runs.save_snapshot(lease, snapshot(body="a long text"))
+    await ledger.runs.save_plan(lease, Plan(decisions=(), held=()))
+    await ledger.runs.save_effects(lease, [effect(**CONFIRMED)])
+    await ledger.due.add(Due(DueKind.CONTINUE, RUN), NOON)
+    verify = Due(DueKind.VERIFY, effect().effect_key)
+    ended = run(status=Status.COMPLETED, cost=Cost(estimated_usd=0.25, turns=3))
+    for _ in range(2):
+        await ledger.runs.settle(lease, ended, {verify: NOON})
+    look = await ledger.leases.view(RUN)
+    assert look.run == ended.model_copy(update={"effects": (effect(**CONFIRMED),)})
+    assert not look.lease.live
+    kept = await ledger.runs.snapshot(RUN)
+    assert kept is not None
+    assert kept.issues[0].body == ""
+    assert kept.issues[0].content_digest == snapshot().issues[0].content_digest
+    assert await ledger.due.upcoming() == [(verify, NOON)]
+    for key in (f"run:{RUN}", f"snapshot:{RUN}", f"plan:{RUN}"):
+        assert 89 * 86_400 < await client.ttl(key) <= 90 * 86_400
+    counts = await ledger.counters.snapshot()
+    assert counts.attempts == {"completed": 1}
+    assert counts.effects["confirmed"] == 1
+    assert counts.cost == {"estimated_usd": 0.25, "turns": 3}
+    assert set(counts.completed) == {("acme/API", "daily-issue-triage")}
+
+
+async def test_an_unfinished_run_never_expires(ledger: Ledger, client: redis.asyncio.Redis) -> None:
+    """It keeps its bodies too."""
+    lease = await start(ledger)
+    await ledger.runs.save_snapshot(lease, snapshot())
+    await ledger.runs.settle(lease, run(status=Status.NEEDS_REVIEW), {})
+    assert await client.ttl(f"run:{RUN}") == -1
+    assert await client.ttl(f"snapshot:{RUN}") == -1
+    assert await ledger.runs.snapshot(RUN) == snapshot()
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.NO_CHANGE])
+async def test_what_is_over_stays(ledger: Ledger, status: Status) -> None:
+    """Neither status nor evidence of a completed or no-change run changes, under any lease."""
+    lease = await start(ledger)
+    await ledger.runs.save_effects(lease, [effect(**CONFIRMED)])
+    await ledger.runs.settle(lease, run(status=status), {})
+    again = await ledger.leases.acquire(RUN, "worker-2", "again")
+    assert again is not None
+    with pytest.raises(FrozenRunError):
+        await ledger.runs.save(again, run(status=Status.RUNNING))
+    with pytest.raises(FrozenRunError):
+        await ledger.runs.settle(again, run(status=Status.NEEDS_REVIEW), {})
+    with pytest.raises(FrozenRunError):
+        await ledger.runs.save_effects(again, [effect(evidence=Evidence.CONFLICT)])
+    with pytest.raises(FrozenRunError):
+        await claimed(ledger, again, effect())
+    await ledger.runs.settle(again, run(status=status, reason="verified"), {})
+    found = (await ledger.leases.view(RUN)).run
+    assert found is not None
+    assert (found.status, found.reason) == (status, "verified")
+    assert found.effects == (effect(**CONFIRMED),)
+
+
+async def test_a_late_acknowledgement_does_not_thaw_a_run(ledger: Ledger) -> None:
+    """Evidence of a run that is over stays; the id is kept for all, and nobody holds the effect."""
+    lease = await start(ledger)
+    claim = await claimed(ledger, lease, effect())
+    await ledger.runs.settle(lease, run(status=Status.COMPLETED), {})
+    landed = claim.effect.model_copy(update={**CONFIRMED, "github_id": 5})
+    await ledger.effects.acknowledge(claim, landed)
+    found = (await ledger.leases.view(RUN)).run
+    assert found is not None
+    assert found.effects[0].evidence is Evidence.UNSETTLED
+    shared = (await ledger.effects.get([effect().effect_key]))[effect().effect_key]
+    assert (shared.github_id, shared.holder) == (5, "")
+
+
+async def test_evidence_needs_a_run(ledger: Ledger) -> None:
+    """Effects are not saved, nor claimed, for a run that was never saved."""
+    lease = await ledger.leases.acquire(RUN, "worker-1", "token")
+    assert lease is not None
+    with pytest.raises(UnknownRunError):
+        await ledger.runs.save_effects(lease, [effect()])
+    with pytest.raises(UnknownRunError):
+        await claimed(ledger, lease, effect())
+    with pytest.raises(ValueError, match="the lease is for"):
+        await ledger.runs.save(lease, run(OTHER_RUN))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "holding"),
+    [
+        (Evidence.CONFIRMED, None),
+        (Evidence.ABSENT, None),
+        (Evidence.SKIPPED, None),
+        (Evidence.UNSETTLED, Holding.UNSETTLED),
+        (ACKNOWLEDGED, None),
+        (Evidence.CONFLICT, Holding.REVIEW),
+    ],
+)
+async def test_what_evidence_means_for_all_runs(
+    ledger: Ledger, evidence: Evidence | dict[str, Any], holding: Holding | None
+) -> None:
+    """Only doubt and conflict keep the effect with its run; what GitHub acknowledged is written."""
+    lease = await start(ledger)
+    claim = await claimed(ledger, lease, effect())
+    changed = evidence if isinstance(evidence, dict) else {"evidence": evidence}
+    saved = claim.effect.model_copy(update=changed)
+    await ledger.runs.save_effects(lease, [saved])
+    shared = (await ledger.effects.get([saved.effect_key]))[saved.effect_key]
+    assert shared.holding is holding
+    assert shared.holder == (RUN if holding else "")
+    assert (shared.repository_id, shared.issue_id, shared.issue) == (REPOSITORY, 1001, 1)
+    wrote = evidence in (Evidence.CONFIRMED, ACKNOWLEDGED)
+    assert (shared.writer, shared.digest) == ((RUN, saved.digest) if wrote else ("", ""))
+
+
+async def test_what_was_sent_stays_sent(ledger: Ledger) -> None:
+    """An older copy of an effect does not erase a send."""
+    lease = await start(ledger)
+    claim = await claimed(ledger, lease, effect())
+    await ledger.runs.save_effects(lease, [effect()])
+    found = (await ledger.leases.view(RUN)).run
+    assert found is not None
+    assert (found.effects[0].sends, found.effects[0].sent_at) == (1, claim.effect.sent_at)
+
+
+async def test_another_runs_effect_is_not_taken(ledger: Ledger) -> None:
+    """Evidence of one run does not end what another holds."""
+    lease = await start(ledger)
+    await claimed(ledger, lease, effect())
+    other = await start(ledger, OTHER_RUN, "other")
+    for evidence in (Evidence.SKIPPED, Evidence.UNSETTLED, Evidence.CONFIRMED):
+        await ledger.runs.save_effects(other, [effect(evidence=evidence)])
+        shared = (await ledger.effects.get([effect().effect_key]))[effect().effect_key]
+        assert (shared.holder, shared.holding) == (RUN, Holding.CLAIMED)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "delayed", "claimed_after"),
+    [
+        (CONFIRMED, False, False),
+        ({"evidence": Evidence.ABSENT, "open": False}, False, False),
+        (ACKNOWLEDGED, False, True),
+        ({"reason": "no answer"}, False, True),
+        (None, True, True),
+    ],
+)
+async def test_a_clean_end_forgets_what_was_settled(
+    ledger: Ledger, outcome: dict[str, Any] | None, delayed: bool, claimed_after: bool
+) -> None:
+    """The next attempt starts with what is still unsettled as claimed, and no more; only a claim
+    whose outcome was never recorded keeps the lock delay."""
+    lease = await start(ledger)
+    claim = await claimed(ledger, lease, effect())
+    if outcome is not None:
+        await ledger.effects.acknowledge(claim, claim.effect.model_copy(update=outcome))
+    assert await _claimed(ledger)
+    await ledger.runs.settle(lease, run(status=Status.FAILED_AFTER_WRITE), {})
+    assert await _claimed(ledger) is claimed_after
+    assert (await ledger.leases.acquire(RUN, "worker-2", "next") is None) is delayed
+
+
+async def _claimed(ledger: Ledger) -> bool:
+    found = (await ledger.leases.view(RUN)).run
+    assert found is not None
+    return found.claimed
+
+
+async def test_indexes_follow_the_status(ledger: Ledger) -> None:
+    """By status, by repository (in any case), by window; newest or oldest first."""
+    early, late = f"{RUN}:forced-1", f"{RUN}:forced-2"
+    for key, minute in ((late, 2), (early, 1)):
+        lease = await ledger.leases.acquire(key, "worker-1", key)
+        assert lease is not None
+        saved = run(key, created_at=NOON + timedelta(minutes=minute))
+        await ledger.runs.save(lease, saved)
+        if key == late:
+            await ledger.runs.settle(lease, saved.model_copy(update={"status": Status.WAITING}), {})
+    await start(ledger, OTHER_RUN, "other")
+
+    async def keys(**given: object) -> list[str]:
+        return [str(item.key) for item in await ledger.runs.listed(**given)]  # type: ignore[arg-type]
+
+    assert await keys() == [late, early, OTHER_RUN]
+    assert await keys(limit=1) == [late]
+    assert await keys(status=Status.RUNNING) == [early, OTHER_RUN]
+    assert await keys(status=Status.WAITING, repository="ACME/api") == [late]
+    assert await keys(repository="acme/api") == [late, early, OTHER_RUN]
+    assert await keys(repository="acme/web") == []
+    window = await ledger.runs.of_window(REPOSITORY, JobKey.DAILY, "2026-09-16")
+    assert [str(item.key) for item in window] == [early, late]
+
+
+async def test_expired_runs_leave_the_indexes(
+    client: redis.asyncio.Redis, timing: LedgerTiming
+) -> None:
+    """A run that is settled later sweeps them out."""
+    brief = open_ledger(client, replace(timing, retention=timedelta(milliseconds=20)))
+    await brief.epochs.ensure(first=True)
+    lease = await start(brief)
+    await brief.runs.settle(lease, run(status=Status.NO_CHANGE), {})
+    await _sleep(0.03)
+    assert await brief.runs.listed() == []
+    other = await start(brief, OTHER_RUN, "other")
+    await brief.runs.settle(other, run(OTHER_RUN, status=Status.WAITING), {})
+    names = [name async for name in client.scan_iter(match="*")]
+    members = [await client.zrange(name, 0, -1) for name in names if name.startswith(b"runs:")]
+    assert all(RUN.encode() not in found for found in members)
+    assert not await client.exists(f"lease:{RUN}")
+    assert [str(item.key) for item in await brief.runs.listed()] == [OTHER_RUN]
+
+
+async def _sleep(seconds: float) -> None:
+    import asyncio
+
+    await asyncio.sleep(seconds)
+
+
+async def test_a_status_needs_the_lease(ledger: Ledger) -> None:
+    """Nobody else's lease, and not the one that was just settled."""
+    lease = await start(ledger)
+    await ledger.runs.settle(lease, run(status=Status.WAITING), {})
+    with pytest.raises(LeaseLost):
+        await ledger.runs.save(lease, run())
+    found = (await ledger.leases.view(RUN)).run
+    assert found is not None
+    assert found.status is Status.WAITING
+
+
+async def test_cost_is_counted_once(ledger: Ledger) -> None:
+    """A run's cost grows over its attempts; the counters take the difference."""
+    lease = await start(ledger)
+    for turns in (2, 2, 5):
+        await ledger.runs.save(lease, run(cost=Cost(turns=turns, estimated_usd=turns / 100)))
+    cost = (await ledger.counters.snapshot()).cost
+    assert cost["turns"] == 5
+    assert cost["estimated_usd"] == pytest.approx(0.05)
+
+
+async def test_an_outcome_costs_the_same_in_a_large_run(ledger: Ledger) -> None:
+    """A hundred effects, each its own field, none rewritten by the others."""
+    lease = await start(ledger)
+    await ledger.runs.save_effects(lease, [effect(issue=number) for number in range(1, 101)])
+    claim = await claimed(ledger, lease, effect(issue=50))
+    landed = claim.effect.model_copy(update={**CONFIRMED, "github_id": 5})
+    await ledger.effects.acknowledge(claim, landed)
+    found = (await ledger.leases.view(RUN)).run
+    assert found is not None
+    changed = [item for item in found.effects if item.evidence is not Evidence.ABSENT]
+    assert changed == [found.effects[49]]
+    assert isinstance(found.effects[49], RunEffect)
+    assert found.effects[49].sent_at is not None
+    assert abs(found.effects[49].sent_at - datetime.now(UTC)) < timedelta(seconds=5)

@@ -1,0 +1,1 @@
+"""Stories of runs against the sandbox GitHub and a real ledger."""

@@ -1,0 +1,343 @@
+"""A world for stories: the sandbox GitHub, a real ledger with short bounds, and workers in it.
+
+A worker here is the real pipeline behind the real adapters; only the sockets and the model are
+left out. Whoever shall die at a named instant dies by ``Killed``: nothing after it runs.
+"""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ledger.connection import connect
+from ledger.ledger import Ledger, open_ledger
+from ledger.records import Due, RepositoryRecord, Report
+from ledger.timing import LedgerTiming
+from sandbox.github import GitHub, new_private_key
+from tests.simulation.transport import SandboxTransport
+from triage.contract import RunRecord, Status
+from triage.identifiers import JobKey
+from triage.marker import MarkerKey, MarkerKeys, Signature, read
+from triage.plan import Cost
+from worker import windows
+from worker.github.auth import AppCredentials, Authority
+from worker.github.connection import Connection
+from worker.github.reader import RestReader
+from worker.github.reads import Reads
+from worker.github.writer import RestWriter
+from worker.pipeline import execute
+from worker.ports import (
+    AgentAnswer,
+    AgentRequest,
+    IssueText,
+    LedgerPorts,
+    Place,
+    Ports,
+    Timing,
+)
+from worker.recovery import remember_place
+from worker.stages.settling import RunReport
+
+REPOSITORY = "acme/api"
+REPOSITORY_ID = 1296269
+BOT = "retriage[bot]"
+PRIVATE_KEY = new_private_key()
+KEYS = MarkerKeys((MarkerKey("k1", b"0123456789abcdef"),))
+SECOND = timedelta(seconds=1)
+
+TIMING = Timing(
+    lease=SECOND * 0.6,
+    lock_delay=SECOND * 0.3,
+    absence_window=SECOND * 0.4,
+    request=SECOND * 0.2,
+    margin=SECOND * 0.1,
+)
+
+POLICY = """\
+jobs:
+  daily-issue-triage:
+    schedule: {every: daily, at: "00:00", timezone: UTC}
+    mode: comment
+    labels: {bug: It does not work, enhancement: Something new, question: Asks how}
+    exclusive: [[bug, enhancement, question]]
+    backlog: full
+    summary: daily
+"""
+
+
+class Killed(BaseException):
+    """The worker is gone, at this very instant."""
+
+
+class RealClock:
+    """The real time."""
+
+    def __init__(self) -> None:
+        self._tokens = itertools.count(1)
+
+    def now(self) -> datetime:
+        """The wall-clock time."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Pauses of more than a tenth of a second are shortened to that; heartbeats are not."""
+        await asyncio.sleep(min(seconds, 0.2))
+
+    def token(self) -> str:
+        """Words that are never given twice in a test."""
+        return f"{next(self._tokens):032x}{id(self):x}"[-32:]
+
+
+@dataclass
+class RuleAgent:
+    """Decides by the first word of the title; counts what it was asked."""
+
+    prompt_version: str = "rules-1"
+    asked: list[AgentRequest] = field(default_factory=list)
+
+    def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
+        """One session for all."""
+        return [tuple(issues)] if issues else []
+
+    async def decide(self, request: AgentRequest) -> AgentAnswer:
+        """A label by the title, with the title as its evidence."""
+        self.asked.append(request)
+        return AgentAnswer(
+            decisions=tuple(self._decision(issue) for issue in request.issues),
+            cost=Cost(estimated_usd=0.01, turns=1, input_tokens=10, output_tokens=5, sessions=1),
+        )
+
+    def _decision(self, issue: IssueText) -> Mapping[str, object]:
+        label = issue.title.split()[0].lower().strip(":")
+        known = label in ("bug", "enhancement", "question")
+        return {
+            "number": issue.number,
+            "labels": [label] if known else [],
+            "confidence": 0.9,
+            "verdict": f"It reads like a {label}.",
+            "evidence": [{"label": label, "quote": issue.title}] if known else [],
+            "considered": [],
+            "language": "en",
+        }
+
+
+@dataclass
+class MemoryArtifacts:
+    """Reports by their path."""
+
+    files: dict[str, str] = field(default_factory=dict)
+
+    async def export(self, report: Report) -> str:
+        """Keep it."""
+        self.files[report.path] = report.text
+        return report.path
+
+
+class Faulty:
+    """A port whose calls can be met: ``before`` and ``after`` a method a function runs, once."""
+
+    def __init__(self, port: object, name: str, faults: "Faults") -> None:
+        self._port = port
+        self._name = name
+        self._faults = faults
+
+    def __getattr__(self, method: str) -> Any:
+        real = getattr(self._port, method)
+        if not asyncio.iscoroutinefunction(real):
+            return real
+
+        async def met(*args: Any, **kwargs: Any) -> Any:
+            await self._faults.meet(f"before {self._name}.{method}", args)
+            result = await real(*args, **kwargs)
+            await self._faults.meet(f"after {self._name}.{method}", args)
+            return result
+
+        return met
+
+
+@dataclass
+class Faults:
+    """What happens at named instants: a point, which of its occurrences, and what then."""
+
+    armed: list[tuple[str, Callable[[Any], bool], Callable[[], Awaitable[None]]]] = field(
+        default_factory=list
+    )
+    seen: list[str] = field(default_factory=list)
+
+    def at(
+        self,
+        point: str,
+        do: Callable[[], Awaitable[None]],
+        when: Callable[[Any], bool] = lambda _: True,
+    ) -> None:
+        """Run ``do`` the next time that ``point`` is passed with arguments that fit."""
+        self.armed.append((point, when, do))
+
+    def kill_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
+        """The worker dies there."""
+
+        async def die() -> None:
+            raise Killed(point)
+
+        self.at(point, die, when)
+
+    async def meet(self, point: str, args: Any) -> None:
+        """A point is passed."""
+        self.seen.append(point)
+        for entry in list(self.armed):
+            if entry[0] == point and entry[1](args):
+                self.armed.remove(entry)
+                await entry[2]()
+
+
+@dataclass
+class World:
+    """One organisation with one repository, its ledger, and its workers."""
+
+    github: GitHub
+    ledger: Ledger
+    timing: Timing
+    connection: Connection
+    authority: Authority
+    installation: str
+    agent: RuleAgent = field(default_factory=RuleAgent)
+    artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
+    lines: list[str] = field(default_factory=list)
+    keys: MarkerKeys = KEYS
+    clock: RealClock = field(default_factory=RealClock)
+
+    def log(self, word: str, /, **pairs: object) -> None:
+        """The lines that alerts hang on."""
+        self.lines.append(" ".join([word, *(f"{key}={value}" for key, value in pairs.items())]))
+
+    def ports(self, owner: str = "worker-1", faults: Faults | None = None) -> Ports:
+        """A worker's ports; with ``faults``, each call of a port can be met."""
+        met = faults or Faults()
+
+        def port(name: str, real: object) -> Any:
+            return Faulty(real, name, met) if faults is not None else real
+
+        parts = ("leases", "runs", "effects", "due", "budgets", "repositories", "epochs")
+        ledger = LedgerPorts(**{name: port(name, getattr(self.ledger, name)) for name in parts})
+        reads = Reads(self.connection, self.authority, self.clock)
+        return Ports(
+            ledger=ledger,
+            reader=port("reader", RestReader(reads, self.authority)),
+            writer=port("writer", RestWriter(self.connection, self.authority, self.clock)),
+            agent=port("agent", self.agent),
+            artifacts=self.artifacts,
+            clock=self.clock,
+            keys=self.keys,
+            log=self.log,
+            timing=self.timing,
+            owner=owner,
+        )
+
+    @property
+    def place(self) -> Place:
+        """The repository."""
+        return Place(REPOSITORY_ID, REPOSITORY, self.installation)
+
+    async def record(self) -> RepositoryRecord:
+        """The repository's record with its present policy."""
+        ports = self.ports()
+        await ports.ledger.repositories.add_bot_id(await ports.reader.bot_user_id())
+        return await windows.refreshed(await remember_place(self.place, ports), ports)
+
+    async def run(
+        self,
+        ask: windows.Ask | None = None,
+        *,
+        faults: Faults | None = None,
+        owner: str = "worker-1",
+    ) -> RunReport:
+        """The due window, once, by hand. Raises Killed where the worker dies."""
+        record = await self.record()
+        assert record.policy is not None
+        ports = self.ports(owner, faults)
+        slot = windows.slot_of(record.policy, None, self.clock.now())
+        wanted = ask or windows.Ask(by="hand")
+        inputs = await windows.inputs_of(record, JobKey.DAILY, slot, wanted, ports)
+        return await execute(inputs, ports, by_hand=True)
+
+    async def runs(self) -> list[RunRecord]:
+        """All runs, oldest first."""
+        return (await self.ledger.runs.listed(limit=1000))[::-1]
+
+    async def lapse(self) -> None:
+        """Wait until a dead worker's lease and the lock delay are over."""
+        await asyncio.sleep((self.timing.lease + self.timing.lock_delay).total_seconds() + 0.05)
+
+    def bot_comments(self, number: int) -> list[str]:
+        """The bodies of the bot's live comments on an issue."""
+        comments = self.github.comments(REPOSITORY, number)
+        return [item.body for item in comments if item.author == BOT]
+
+    def live_markers(self) -> list[str]:
+        """The effect keys of all valid markers on GitHub, one for each live comment or issue."""
+        bodies = []
+        for issue in self.github.issues(REPOSITORY):
+            if issue.author == BOT:
+                bodies.append(issue.body)
+            bodies += self.bot_comments(issue.number)
+        readings = [read(body, self.keys) for body in bodies]
+        return [
+            r.marker.effect_key for r in readings if r.signature is Signature.VALID and r.marker
+        ]
+
+
+@asynccontextmanager
+async def world(
+    redis_url: str,
+    issues: Sequence[str] = ("Bug: it crashes",),
+    *,
+    policy: str = POLICY,
+    timing: Timing = TIMING,
+) -> AsyncIterator[World]:
+    """A world with these issues, whose first word is the label that fits."""
+    github = GitHub()
+    github.add_organization("acme")
+    github.add_repository(REPOSITORY, id=REPOSITORY_ID)
+    for label in ("bug", "enhancement", "question"):
+        github.as_user("maintainer").create_label(REPOSITORY, label)
+    github.put_file(REPOSITORY, ".github/retriage.yml", policy)
+    github.add_app("retriage", 42, private_key=PRIVATE_KEY)
+    installation = str(github.install("retriage", "acme", [REPOSITORY]))
+    for title in issues:
+        github.add_issue(REPOSITORY, title, "As the title says.", author="reporter")
+    clock = RealClock()
+    transport = SandboxTransport(github)
+    connection = Connection(
+        clock=clock, timing=timing, api_url="http://127.0.0.1:1", transport=transport
+    )
+    ledger_timing = LedgerTiming(
+        lease=timing.lease,
+        lock_delay=timing.lock_delay,
+        absence_window=timing.absence_window,
+        request=timing.request,
+        margin=timing.margin,
+        write_interval=timedelta(0),
+        pacing_scale=10_000,
+    )
+    async with connection, connect(redis_url) as client:
+        made = World(
+            github=github,
+            ledger=open_ledger(client, ledger_timing),
+            timing=timing,
+            connection=connection,
+            authority=Authority(AppCredentials("42", PRIVATE_KEY), connection, clock),
+            installation=installation,
+        )
+        await made.ledger.epochs.ensure(first=True)
+        yield made
+
+
+__all__ = ["Due", "Faults", "Killed", "Status", "World", "replace", "world"]
