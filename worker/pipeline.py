@@ -5,6 +5,7 @@ This module alone knows the order, and holds every branch on it; the stages do n
 Invariant: no adapter is imported here; everything outside comes through the ports.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,12 +72,13 @@ async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> 
     if lease is None:
         view = (await ports.ledger.leases.view(key)).lease
         return _refused(key, "another worker holds the lease", view.until, ports)
-    async with heartbeat(lease, ports):
+    async with heartbeat(lease, ports) as given_up:
         inside = await _inside(door, lease, ports, by_hand=by_hand)
         if not isinstance(inside.admission, Admit):
+            given_up.set()
             await ports.ledger.leases.release(lease)
             return await _turned_away(inside, key, ports, by_hand=by_hand)
-        attempt = await _begin(inputs, inside, lease, ports)
+        attempt = await _begin(inputs, inside, lease, given_up, ports)
         return await _attempt(attempt, taken_over=inside.admission.lock_delay)
 
 
@@ -158,7 +160,9 @@ def _refused(key: str, reason: str, until: datetime | None, ports: Ports) -> Run
     return RunReport(key, None, "refused", reason=reason, until=until)
 
 
-async def _begin(inputs: RunInputs, door: Door, lease: Lease, ports: Ports) -> Attempt:
+async def _begin(
+    inputs: RunInputs, door: Door, lease: Lease, given_up: asyncio.Event, ports: Ports
+) -> Attempt:
     """Open the run: a new attempt, under this lease, with the inputs that are frozen."""
     now, run = ports.clock.now(), door.look.run
     if run is None:
@@ -185,7 +189,7 @@ async def _begin(inputs: RunInputs, door: Door, lease: Lease, ports: Ports) -> A
     await ask_twice(lambda: ports.ledger.runs.save(lease, run), ports.clock)
     place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
     deadline = ports.clock.monotonic() + ports.timing.run.total_seconds()
-    return Attempt(ports, lease, run, place, deadline, fence=lease.fence)
+    return Attempt(ports, lease, run, place, deadline, given_up, fence=lease.fence)
 
 
 async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:

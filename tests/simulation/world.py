@@ -9,17 +9,17 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ledger.connection import connect
 from ledger.ledger import Ledger, open_ledger
-from ledger.records import Due, RepositoryRecord, Report
+from ledger.records import Report, RepositoryRecord, Unclaimed
 from ledger.timing import LedgerTiming
 from sandbox.github import GitHub, new_private_key
 from tests.simulation.transport import SandboxTransport
-from triage.contract import RunRecord, Status
+from triage.contract import RunRecord
 from triage.identifiers import JobKey
 from triage.marker import MarkerKey, MarkerKeys, Signature, read
 from triage.plan import Cost
@@ -157,45 +157,56 @@ class Faulty:
         async def met(*args: Any, **kwargs: Any) -> Any:
             await self._faults.meet(f"before {self._name}.{method}", args)
             result = await real(*args, **kwargs)
-            await self._faults.meet(f"after {self._name}.{method}", args)
-            return result
+            instead = await self._faults.meet(f"after {self._name}.{method}", args)
+            return result if instead is None else instead
 
         return met
 
 
+Deed = Callable[[], Awaitable[object]]
+
+
 @dataclass
 class Faults:
-    """What happens at named instants: a point, which of its occurrences, and what then."""
+    """What happens at named instants: a point, with which arguments, and what then, once each."""
 
-    armed: list[tuple[str, Callable[[Any], bool], Callable[[], Awaitable[None]]]] = field(
-        default_factory=list
-    )
-    seen: list[str] = field(default_factory=list)
+    armed: list[tuple[str, Callable[[Any], bool], Deed]] = field(default_factory=list)
 
-    def at(
-        self,
-        point: str,
-        do: Callable[[], Awaitable[None]],
-        when: Callable[[Any], bool] = lambda _: True,
-    ) -> None:
+    def at(self, point: str, do: Deed, when: Callable[[Any], bool] = lambda _: True) -> None:
         """Run ``do`` the next time that ``point`` is passed with arguments that fit."""
         self.armed.append((point, when, do))
 
     def kill_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
         """The worker dies there."""
+        self.lose_at(point, Killed(point), when)
 
-        async def die() -> None:
-            raise Killed(point)
+    def lose_at(
+        self, point: str, error: BaseException, when: Callable[[Any], bool] = lambda _: True
+    ) -> None:
+        """The call happens, and its caller gets this error instead of the reply."""
 
-        self.at(point, die, when)
+        async def lose() -> None:
+            raise error
 
-    async def meet(self, point: str, args: Any) -> None:
-        """A point is passed."""
-        self.seen.append(point)
+        self.at(point, lose, when)
+
+    def unsure_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
+        """A claim is recorded, and its reply is lost."""
+
+        async def unsure() -> Unclaimed:
+            return Unclaimed.UNSURE
+
+        self.at(point, unsure, when)
+
+    async def meet(self, point: str, args: Any) -> object:
+        """A point is passed; what its deed gives replaces the call's result, None does not."""
         for entry in list(self.armed):
             if entry[0] == point and entry[1](args):
                 self.armed.remove(entry)
-                await entry[2]()
+                given = await entry[2]()
+                if isinstance(given, Unclaimed):
+                    return given
+        return None
 
 
 @dataclass
@@ -338,6 +349,3 @@ async def world(
         )
         await made.ledger.epochs.ensure(first=True)
         yield made
-
-
-__all__ = ["Due", "Faults", "Killed", "Status", "World", "replace", "world"]

@@ -9,7 +9,7 @@ import binascii
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from triage.snapshot import Issue
 from worker.ports import Comment, IssueEvent, Place, RepositoryNow
@@ -186,12 +186,17 @@ class PermissionShape(_Shape):
 
 
 class FileShape(_Shape):
-    """A file of the repository, base64 in ``content``."""
+    """A file of the repository, base64 in ``content``. GitHub shows a folder as a list."""
 
     type: str = "file"
     size: int = 0
     encoding: Text = ""
     content: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _folder(cls, value: Any) -> Any:
+        return {"type": "dir"} if isinstance(value, list) else value
 
     def data(self) -> bytes | None:
         """The bytes; None where GitHub did not send them (too large, no file)."""

@@ -20,7 +20,8 @@ T = TypeVar("T")
 class Attempt:
     """The state of one try. ``effects`` keeps the order in which they are sent.
 
-    ``deadline`` is on the monotonic clock, in seconds: past it nothing new is sent.
+    ``deadline`` is on the monotonic clock, in seconds: past it nothing new is sent. ``given_up``
+    tells the heartbeat that the lease is.
     """
 
     ports: Ports
@@ -28,6 +29,7 @@ class Attempt:
     run: RunRecord
     place: Place
     deadline: float
+    given_up: asyncio.Event
     fence: int = 0
     planned: bool = False
     effects: dict[str, RunEffect] = field(default_factory=dict)
@@ -111,12 +113,14 @@ async def ask_twice(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
 
 
 @asynccontextmanager
-async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[None]:
+async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[asyncio.Event]:
     """Renew the lease at a third of its length. Raises LeaseLost inside the block once it is gone.
 
-    A ledger that is out of reach is asked again until the lease must have lapsed.
+    A ledger that is out of reach is asked again until the lease must have lapsed. Whoever gives the
+    lease up sets the event first: from then on it is not missed.
     """
     holder = asyncio.current_task()
+    given_up = asyncio.Event()
     lost = False
 
     async def beat() -> None:
@@ -132,13 +136,13 @@ async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[None]:
             except LedgerUnavailableError:
                 continue
             good_until = asked + length
-        lost = True
-        if holder is not None:
+        if holder is not None and not given_up.is_set():
+            lost = True
             holder.cancel()
 
     beating = asyncio.create_task(beat())
     try:
-        yield
+        yield given_up
     except asyncio.CancelledError:
         if lost and holder is not None and holder.uncancel() == 0:
             raise LeaseLost(lease.dedupe_key) from None

@@ -74,6 +74,7 @@ async def settle(attempt: Attempt, ending: Ending) -> RunReport:
     if status.final or status is Status.NEEDS_REVIEW:
         await remember(attempt, run)
     await _answer(run, attempt.ports)
+    attempt.given_up.set()
     settled = attempt.ports.ledger.runs.settle
     await ask_twice(lambda: settled(attempt.lease, run, due), attempt.ports.clock)
     if run.retry_at is None:
