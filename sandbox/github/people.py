@@ -16,7 +16,7 @@ from sandbox.github.state import Comment, Issue, Repository
 if TYPE_CHECKING:
     from sandbox.github.world import World
 
-_TASK_BOX = re.compile(r"^(\s*[-*+]\s+)\[([ xX])\]", re.MULTILINE)
+_TASK_BOX = re.compile(r"^(\s*[-*+]\s+\[)([ xX])(\].*)$", re.MULTILINE)
 
 
 class Person:
@@ -145,16 +145,29 @@ class Person:
         with self._world.lock:
             deeds.delete_comment(self._world, self._doer, self._comment(repo, comment))
 
-    def tick_box(self, repo: str, comment: int, box: int = 0, *, on: bool = True) -> None:
-        """Ticks (or clears) the task box number `box`, from 0, in a comment."""
+    def tick_box(
+        self,
+        repo: str,
+        issue: int | None = None,
+        *,
+        comment: int | None = None,
+        box: int | str = 0,
+        on: bool = True,
+    ) -> None:
+        """Ticks (or clears) a task box in the issue's text, or in the comment of that id: the
+        `box`-th from 0, or the first whose line has that text.
+        """
         with self._world.lock:
-            found = self._comment(repo, comment)
-            body = self._body(found)
-            boxes = list(_TASK_BOX.finditer(body))
-            place = boxes[box]
-            mark = f"{place[1]}[{'x' if on else ' '}]"
-            ticked = body[: place.start()] + mark + body[place.end() :]
-            deeds.edit_comment(self._world, self._doer, found, ticked)
+            if comment is not None:
+                found = self._comment(repo, comment)
+                body = ticked(self._body(found), box, on=on)
+                deeds.edit_comment(self._world, self._doer, found, body)
+            elif issue is not None:
+                subject = self._issue(repo, issue)
+                body = ticked(deeds.current(subject).body or "", box, on=on)
+                deeds.edit_issue(self._world, self._doer, subject, body=body)
+            else:
+                raise ValueError("tick a box of which issue or comment?")
 
     def react(self, repo: str, issue: int, content: str, comment: int | None = None) -> None:
         """To the issue, or to the comment of that id."""
@@ -195,6 +208,17 @@ class Person:
         if state is None:
             raise LookupError(f"comment {comment.id} is gone")
         return state.body
+
+
+def ticked(body: str, box: int | str, *, on: bool) -> str:
+    """The text with that box ticked or cleared. Raises LookupError."""
+    boxes = list(_TASK_BOX.finditer(body))
+    if isinstance(box, str):
+        boxes, box = [each for each in boxes if box in each[3]], 0
+    if not boxes:
+        raise LookupError("no such box")
+    place = boxes[box]
+    return f"{body[: place.start(2)]}{'x' if on else ' '}{body[place.end(2) :]}"
 
 
 ACTIONS = frozenset(

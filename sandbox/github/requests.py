@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SHORT = 500
-MOST_ENTRIES = 200_000
+MOST_ENTRIES = 50_000
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from sandbox.github.core import GitHub
 from sandbox.github.pages import page
 from sandbox.github.sender import send_forever
 from sandbox.github.wire import Drop, Hang, Outcome, Request, Respond
+from sandbox.listening import listen
 
 MOST_THREADS = 64
 STEP_SECONDS = 0.01
@@ -36,9 +36,9 @@ class GitHubServer:
 
     def __init__(self, github: GitHub, *, host: str = "127.0.0.1", port: int = 0) -> None:
         self.github = github
-        self._socket = socket.create_server((host, port), backlog=512)
+        self._socket = listen(host, port)
         self.port: int = self._socket.getsockname()[1]
-        self.url = f"http://{host}:{self.port}"
+        self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
         github.base_url = self.url
         site = _Site(github)
         self._site = site

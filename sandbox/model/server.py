@@ -1,6 +1,5 @@
 """The server: a thread with an event loop of its own, on a free port of loopback."""
 
-import socket
 import threading
 from collections.abc import Iterable
 from types import TracebackType
@@ -8,6 +7,7 @@ from typing import Self
 
 import uvicorn
 
+from sandbox.listening import listen
 from sandbox.model.app import model_app
 from sandbox.model.behaviour import Misbehaviour, Order
 from sandbox.model.record import RequestRecord
@@ -28,7 +28,7 @@ class ModelServer:
 
     def start(self) -> Self:
         """Listen and return: from here on connections are taken."""
-        listener = socket.create_server(self._address)
+        listener = listen(*self._address)
         host, port = listener.getsockname()[:2]
         self.url = f"http://{host}:{port}"
         config = uvicorn.Config(

@@ -7,11 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
-from githubkit import AppAuthStrategy, AppInstallationAuthStrategy, TokenAuthStrategy
+from githubkit import AppAuthStrategy, AppInstallationAuthStrategy, Response, TokenAuthStrategy
 from githubkit import GitHub as Client
-from githubkit import Response
 from githubkit.exception import RequestFailed
-from githubkit.webhooks import parse_without_name
+from githubkit.webhooks import parse
 
 from sandbox.github import GitHub
 from sandbox.github.endpoints import ROUTES
@@ -234,7 +233,7 @@ def test_webhook_payloads_parse() -> None:
     alice.label(REPO, number, "question", "brand new")
     alice.unlabel(REPO, number, "bug")
     comment = alice.comment(REPO, number, "- [ ] agreed")
-    alice.tick_box(REPO, comment)
+    alice.tick_box(REPO, comment=comment)
     alice.delete_comment(REPO, comment)
     alice.lock(REPO, number)
     alice.unlock(REPO, number)
@@ -265,7 +264,7 @@ def test_webhook_payloads_parse() -> None:
     )
     for each in sent:
         assert each.headers["X-GitHub-Event"] == each.event
-        parse_without_name(each.body)
+        parse(each.event, each.body)
 
 
 def test_pages_answer_html(github: GitHub) -> None:

@@ -64,7 +64,9 @@ def test_a_token_lasts_an_hour_of_the_sandboxs_time() -> None:
 def test_a_token_can_be_narrowed() -> None:
     github = make_world()
     app = Api(github, app_jwt(START))
-    made = app.json("POST", TOKENS, {"repository_ids": [REPO_ID], "permissions": {"issues": "read"}})
+    made = app.json(
+        "POST", TOKENS, {"repository_ids": [REPO_ID], "permissions": {"issues": "read"}}
+    )
     api = Api(github, str(made["token"]))
     assert made["repository_selection"] == "selected"
     assert api("GET", f"/repos/{REPO}/issues").status == 200
@@ -139,8 +141,15 @@ def test_people_go_by_their_role() -> None:
     assert as_user(github, "bob")("PATCH", f"/repos/{REPO}/issues/1", {"title": "x"}).status == 200
     assert as_user(github, "eve")("PATCH", f"/repos/{REPO}/issues/1", {"title": "y"}).status == 403
     eves = as_user(github, "eve").json("POST", comment, {"body": "Me too"})
-    assert as_user(github, "tim")("PATCH", str(eves["url"]).removeprefix(github.base_url), {"body": "x"}).status == 403
-    made = as_user(github, "eve").json("POST", f"/repos/{REPO}/issues", {"title": "t", "labels": ["bug"]})
+    assert (
+        as_user(github, "tim")(
+            "PATCH", str(eves["url"]).removeprefix(github.base_url), {"body": "x"}
+        ).status
+        == 403
+    )
+    made = as_user(github, "eve").json(
+        "POST", f"/repos/{REPO}/issues", {"title": "t", "labels": ["bug"]}
+    )
     assert made["labels"] == []
     assert Api(github)("POST", comment, {"body": "x"}).status == 401
 

@@ -77,7 +77,8 @@ def add_to_issue(call: Call) -> Respond:
     issue, state = call.issue()
     call.require_role(Role.TRIAGE)
     applied, suggested = _wished(call)
-    issue.suggestions.extend(each for each in suggested if each not in issue.suggestions)
+    kept = dict.fromkeys([*issue.suggestions, *suggested])
+    issue.suggestions = [each for each in kept if each not in applied]
     check_count([*(each.name for each in state.labels), *applied])
     deeds.add_labels(call.world, call.doer, issue, applied)
     return _labels_now(call, issue)

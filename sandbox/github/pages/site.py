@@ -9,14 +9,15 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, Template
 
 from sandbox.github.core import GitHub
+from sandbox.github.pages.markdown import render
 from sandbox.github.state import Comment, Issue, Label, Repository
 from sandbox.github.wire import Request, Respond
 
 _PAGE = re.compile(r"/([^/]+)/([^/]+)(?:/(issues|pull)(?:/(\d+))?)?/?")
 _API = frozenset(
-    "api app apps installation orgs rate_limit repos repositories user users settings".split()
+    "api app apps graphql installation orgs rate_limit repos repositories search settings user "
+    "users".split()
 )
-_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 HEADERS = {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'",
@@ -40,11 +41,6 @@ def page(github: GitHub, request: Request) -> Respond | None:
         if match[4] is None:
             return _list(repository, request.parameters().get("state", "open"))
         return _issue(repository, int(match[4]))
-
-
-def visible(text: str | None) -> str:
-    """Without HTML comments, as GitHub shows it. Escaping is the template's."""
-    return _HIDDEN.sub("", text or "").strip()
 
 
 def ink(label: Label) -> str:
@@ -123,12 +119,12 @@ _FACES = {
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(visible=visible, ink=ink, paint=paint, reactions=reactions_of)
+    environment.filters.update(markdown=render, ink=ink, paint=paint, reactions=reactions_of)
     return environment
 
 
