@@ -6,7 +6,7 @@ Invariant: no adapter is imported here; everything outside comes through the por
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ledger.records import Due, DueKind, Lease, Look
@@ -62,7 +62,8 @@ async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> 
     """
     key = inputs.dedupe_key
     epoch = await standing_epoch(ports)
-    if epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until:
+    quiet = epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until
+    if quiet and inputs.mode is not Mode.OBSERVE:
         return _refused(key, "the ledger was lost and is read again", epoch.quiet_until, ports)
     door = await _door(key, ports, by_hand=by_hand)
     if not isinstance(door.admission, Admit):
@@ -189,7 +190,8 @@ async def _begin(
     await ask_twice(lambda: ports.ledger.runs.save(lease, run), ports.clock)
     place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
     deadline = ports.clock.monotonic() + ports.timing.run.total_seconds()
-    return Attempt(ports, lease, run, place, deadline, given_up, fence=lease.fence)
+    own = replace(ports, writer=ports.writer.within(run.inputs))
+    return Attempt(own, lease, run, place, deadline, given_up, fence=lease.fence)
 
 
 async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:

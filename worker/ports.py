@@ -24,7 +24,7 @@ from ledger.records import (
     Unclaimed,
     Wait,
 )
-from triage.contract import RunEffect, RunRecord, Status
+from triage.contract import RunEffect, RunInputs, RunRecord, Status
 from triage.identifiers import JobKey
 from triage.marker import MarkerKeys
 from triage.plan import Cost, Plan
@@ -426,6 +426,9 @@ class GitHubWriter(Protocol):
 
     Each takes the claim: a writer cannot be called without the lease behind it.
     """
+
+    def within(self, inputs: RunInputs) -> "GitHubWriter":
+        """A writer that refuses what is outside of this run's mode, policy and target."""
 
     async def create_comment(self, claim: Claim, place: Place, number: int, body: str) -> Outcome:
         """201 with an id."""

@@ -1,6 +1,7 @@
 """Writes: each request once, and what GitHub's answer makes of it."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,11 +19,23 @@ from sandbox.github.faults import (
     POST_LABELS,
     POST_REACTION,
 )
-from tests.worker.test_github_world import REPOSITORY_ID, TEXT, World, body, claim, world
+from tests.worker.test_github_connection import answer, wire
+from tests.worker.test_github_world import (
+    REPOSITORY_ID,
+    TEXT,
+    HastyClock,
+    World,
+    body,
+    claim,
+    world,
+)
 from triage.contract import RunInputs
 from triage.identifiers import EffectKind, Mode
 from triage.policy import JobPolicy, Summary
+from worker.github.auth import Authority, TokenCredentials
+from worker.github.connection import Connection
 from worker.github.scope import OutOfScopeError
+from worker.github.writer import RestWriter
 from worker.ports import Gone, Landed, Late, Outcome, Place, Refusal, Refused, Timing, Unknown
 
 
@@ -315,6 +328,34 @@ async def test_an_acknowledgement_without_what_was_sent_is_unknown() -> None:
         assert suggestion is not None
         assert isinstance(await label(here, "bug", number=number), Unknown)
         assert isinstance(await label(here, "bug", number=number), Landed)
+
+
+@pytest.mark.parametrize(
+    ("there", "lands"),
+    [
+        (body(), True),
+        (body().replace("\n", "\r\n") + "  \r\n", True),
+        (body("What a person wrote."), False),
+        (TEXT, False),
+        (None, False),
+    ],
+)
+async def test_an_edit_lands_only_with_the_intended_body(there: str | None, lands: bool) -> None:
+    """GitHub changes line ends and trailing white space; anything else is read back."""
+    at = "2026-09-16T01:00:00Z"
+    content = {"id": 5, "number": 7, "body": there, "created_at": at, "updated_at": at}
+    said = json.dumps(content)
+    async with wire(answer("200 OK", body=said), answer("200 OK", body=said)) as (url, heads):
+        async with Connection(clock=HastyClock(), timing=Timing(), api_url=url) as connection:
+            authority = Authority(TokenCredentials("t"), connection, HastyClock())
+            writer = RestWriter(connection, authority, HastyClock())
+            place = Place(REPOSITORY_ID, "acme/api", "token")
+            edited = await writer.edit_comment(claim(github_id=5), place, 5, body())
+            assert isinstance(edited, Landed if lands else Unknown)
+            right = claim(EffectKind.REMOVAL, 7, github_id=9)
+            closed = await writer.edit_issue(right, place, 7, TEXT, close=True)
+            assert isinstance(closed, Unknown)  # not closed, whatever the body
+        assert [head.split()[0] for head in heads] == ["patch", "patch"]
 
 
 # --- When nothing is sent --------------------------------------------------------------------

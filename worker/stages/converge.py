@@ -4,6 +4,7 @@ This happens only where a request outlived every deadline; each time is an incid
 run of its own, with a lease and a claim, so that people can see what was taken away and why.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from ledger.records import Claim, Lease, Unclaimed
@@ -58,7 +59,8 @@ async def _remove(
     if isinstance(claim, Unclaimed):
         await ports.ledger.leases.release(lease)
         return
-    outcome = await _request(claim, effect, extra, place, ports)
+    own = replace(ports, writer=ports.writer.within(run.inputs))
+    outcome = await _request(claim, effect, extra, place, own)
     gone = isinstance(outcome, (Landed, Refused))
     evidence = Evidence.CONFIRMED if gone else Evidence.UNSETTLED
     update = {"evidence": evidence, "open": not gone, "when": ports.clock.now()}
