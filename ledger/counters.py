@@ -7,7 +7,7 @@ from datetime import datetime
 
 import redis.asyncio
 
-from ledger.codec import moment, text, texts
+from ledger.codec import moment, texts
 from ledger.connection import answered
 from triage.contract import Status
 
@@ -29,8 +29,8 @@ class Counts:
 
     ``runs_now``: runs by their present status. ``attempts``: attempts by the status they ended
     with. ``effects``: by evidence, of runs that are over. ``requests``: to GitHub, by kind.
-    ``cost``: dollars (estimated), turns, tokens, sessions. ``completed``: when a window of a
-    repository and job was last completed, by both names.
+    ``cost``: dollars (estimated), turns, tokens, sessions. ``completed``: when a window was last
+    completed, by the repository's name then and the job; of active repositories.
     """
 
     runs_now: Mapping[Status, int]
@@ -90,7 +90,7 @@ class Counters:
             requests=_whole(counted, "requests:"),
             incidents=_whole(counted, "incidents:"),
             cost={name: float(value) for name, value in _part(counted, "cost:").items()},
-            completed={_place(name): moment(at) for name, at in completed.items()},
+            completed=dict(_completed(job, last) for job, last in texts(completed).items()),
             due=due,
         )
 
@@ -107,6 +107,7 @@ def _whole(counted: Mapping[str, str], prefix: str) -> dict[str, int]:
     return {name: int(value) for name, value in _part(counted, prefix).items()}
 
 
-def _place(name: bytes) -> tuple[str, str]:
-    repository, _, job = text(name).rpartition(" ")
-    return repository, job
+def _completed(place: str, last: str) -> tuple[tuple[str, str], datetime]:
+    """From ``{repository id} {job}`` and ``{milliseconds} {repository}``."""
+    at, _, repository = last.partition(" ")
+    return (repository, place.partition(" ")[2]), moment(at)

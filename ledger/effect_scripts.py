@@ -47,6 +47,7 @@ local old = hash(KEYS[3])
 local mine = old.holder == dedupe_key
 local place, raw, sent_at, sends = stored(KEYS[2], fact.key)
 if mine and old.claim == operation then return {'claimed', raw} end
+if old.withdrawn == operation then return {'unsure'} end
 if old.holder and not mine then return {'blocked'} end
 if (tonumber(old.writer_fence) or 0) > snapshot_fence then return {'superseded'} end
 local unwanted = removed(old)
@@ -62,7 +63,7 @@ fact.sends = sends + 1
 fact.sent_at = sent_at == 'null' and string.format('%.0f', now) or sent_at
 local sending = put(KEYS[2], place, fact)
 redis.call('HINCRBY', KEYS[2], 'claimed', 1)
-redis.call('HSET', KEYS[2], 'snapshot_fence', snapshot_fence)
+redis.call('HSET', KEYS[2], 'snapshot_fence', snapshot_fence, 'c:' .. fact.key, fence)
 redis.call('HSET', KEYS[3],
   'repository_id', fact.repository_id, 'issue_id', fact.issue_id, 'kind', fact.kind,
   'holder', dedupe_key, 'holding', 'claimed', 'claim', operation, 'claim_fence', fence,
@@ -93,7 +94,7 @@ local status = redis.call('HGET', KEYS[1], 'status')
 if not status or is_final(status) then
   note_seen(KEYS[2], old, fact)
   redis.call('HDEL', KEYS[2], 'holder', 'holding')
-  close_claim(KEYS[2])
+  close_claim(KEYS[1], fact.key)
   return 'frozen'
 end
 local place, _, _, sends = stored(KEYS[1], fact.key)
@@ -101,7 +102,7 @@ put(KEYS[1], place, fact)
 -- A request that was refused is no send: the caller counts it back.
 redis.call('HINCRBY', KEYS[2], 'sends', fact.sends - sends)
 share(KEYS[1], dedupe_key, fact)
-close_claim(KEYS[2])
+close_claim(KEYS[1], fact.key)
 if not (fact.evidence == 'unsettled' and fact.open) then
   redis.call('HSET', KEYS[2], 'pending', '0')
 end
@@ -114,7 +115,11 @@ WITHDRAW = (
     EVIDENCE
     + """
 local old = hash(KEYS[2])
-if old.claim ~= ARGV[1] then return 0 end
+if old.claim ~= ARGV[1] then
+  -- Its script may still be on its way.
+  redis.call('HSET', KEYS[2], 'withdrawn', ARGV[1])
+  return 0
+end
 local field = 'e:' .. ARGV[2]
 -- Where a successor wrote evidence meanwhile, that stands.
 if redis.call('HGET', KEYS[1], field) == old.claimed_raw then
@@ -140,7 +145,7 @@ if old.undo_removed ~= '' then
     redis.call('HSET', KEYS[2], 'removed:' .. label, '1')
   end
 end
-close_claim(KEYS[2])
+close_claim(KEYS[1], ARGV[2])
 return 1
 """
 )

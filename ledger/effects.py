@@ -140,7 +140,8 @@ class Effects:
         )
 
     async def withdraw(self, claim: Claim) -> None:
-        """Undo a claim whose request was certainly not sent."""
+        """Undo a claim whose request was certainly not sent, or that was UNSURE: where its script
+        comes only after this, it is refused."""
         key = claim.effect.effect_key
         keys = [run_key(claim.lease.dedupe_key), effect_name(key)]
         await self._withdraw(keys, [claim.operation, key])

@@ -6,6 +6,9 @@ mere restart, which loses nothing, only where every write was on disk before it 
 zeros: it was not promoted), and no replica was ever there to be promoted. Anything else may have
 lost acknowledged writes: a new epoch begins, and nothing is written until GitHub has been read.
 
+A server also changes its identity when its first replica arrives, and an hour after the last one
+left (its backlog begins anew): with replicas that come and go, each time is a quiet period.
+
 What it cannot tell: a data folder put back from an old copy. Whoever puts one back deletes the key
 ``epoch``.
 """
@@ -27,6 +30,9 @@ KEY = "epoch"
 _ENSURE = """
 local id, first, durable, quiet = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', ARGV[4]
 local info, now, stands = redis.call('INFO', 'replication'), now_ms(), hash(KEYS[1])
+if not string.find(info, 'role:master', 1, true) then
+  return redis.error_reply('READONLY this server is a replica')
+end
 local replid = string.match(info, 'master_replid:(%x+)')
 local earlier = string.match(info, 'master_replid2:(%x+)') or '0'
 local replicas = tonumber(string.match(info, 'connected_slaves:(%d+)')) or 0

@@ -2,7 +2,8 @@
 
 In a run it is the field ``e:{effect_key}``: its place, a blank, then JSON that ends with when and
 how often it was sent. Scripts write that end by themselves: the other fields are not theirs, and a
-Lua table cannot tell an empty list from an empty object.
+Lua table cannot tell an empty list from an empty object. While its claim is open, the field
+``c:{effect_key}`` holds the claim's fence.
 
 In ``effect:{effect_key}`` each fact is a field; labels are the fields ``own:{label}`` and
 ``removed:{label}``. ``github:{repository id}`` leads from a GitHub id to the effect.
@@ -45,9 +46,10 @@ local function note_seen(key, old, fact)
   if repository then redis.call('HSET', 'github:' .. repository, fact.id, fact.key) end
 end
 
-local function close_claim(key)
-  redis.call('HDEL', key, 'claim', 'undo_raw', 'undo_holding', 'undo_samples', 'undo_pending',
-    'undo_tombstone', 'undo_removed', 'claimed_raw')
+local function close_claim(run_key, key)
+  redis.call('HDEL', run_key, 'c:' .. key)
+  redis.call('HDEL', 'effect:' .. key, 'claim', 'claimed_raw', 'undo_raw', 'undo_holding',
+    'undo_samples', 'undo_pending', 'undo_tombstone', 'undo_removed')
 end
 
 local function note_labels(key, old, fact)
@@ -79,7 +81,7 @@ local function share(run_key, dedupe_key, fact)
   end
   if mine then
     redis.call('HDEL', key, 'holder', 'holding')
-    close_claim(key)
+    close_claim(run_key, fact.key)
   end
   if fact.reason == 'resolved' then redis.call('HSET', key, 'pending', '0', 'samples', '') end
   -- Acknowledged by GitHub, or seen there.

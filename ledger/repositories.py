@@ -14,6 +14,7 @@ from ledger.codec import parsed, text
 from ledger.connection import answered
 from ledger.records import Report, RepositoryRecord
 from ledger.timing import LedgerTiming, milliseconds
+from triage.identifiers import JobKey
 
 _REPORT = TypeAdapter(Report)
 
@@ -49,10 +50,16 @@ class Repositories:
         records = [parsed(RepositoryRecord, item) for item in stored if item is not None]
         return sorted(records, key=lambda record: record.full_name.lower())
 
+    async def of_installation(self, installation: str) -> list[int]:
+        """The ids of an installation's repositories."""
+        return [record.id for record in await self.all() if record.installation == installation]
+
     async def save(self, record: RepositoryRecord) -> None:
-        """Write it."""
+        """Write it. One that is no longer active leaves the counts of what was last completed."""
         with answered():
             async with self._redis.pipeline(transaction=True) as writes:
+                if not record.active:
+                    writes.hdel("completed", *(f"{record.id} {job}" for job in JobKey))
                 writes.set(f"repository:{record.id}", record.model_dump_json())
                 writes.hset("repositories", record.full_name.lower(), str(record.id))
                 await writes.execute()

@@ -72,7 +72,9 @@ local function finish()
   end
   redis.call('ZADD', 'runs:expiring', now + run.retention, cjson.encode({run.key, everywhere}))
   redis.call('ZREM', 'window:due', 'continue ' .. run.key)
-  if run.completes ~= '' then redis.call('HSET', 'completed', run.completes, now) end
+  if run.completes ~= '' then
+    redis.call('HSET', 'completed', run.completes, string.format('%.0f %s', now, run.full_name))
+  end
   for _, evidence in ipairs({'confirmed', 'skipped', 'absent', 'unsettled', 'conflict'}) do
     local count = count_effects(KEYS[2], '"evidence":"' .. evidence .. '"')
     redis.call('HINCRBY', 'counters', 'effects:' .. evidence, count)
@@ -108,7 +110,7 @@ local unsettled = count_effects(KEYS[2], '"open":true', '"evidence":"unsettled"'
 redis.call('HSET', KEYS[2], 'settled', ARGV[1], 'claimed', unsettled)
 redis.call('HINCRBY', 'counters', 'runs:' .. run.status, 1)
 for _, due in ipairs(run.due) do redis.call('ZADD', 'window:due', due[2], due[1]) end
-let_go(KEYS[1], KEYS[2], true)
+let_go(KEYS[1], KEYS[2])
 forget_expired()
 return 'ok'
 """

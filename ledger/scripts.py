@@ -44,12 +44,12 @@ local function is_final(status)
   return status == 'completed' or status == 'no-change'
 end
 
--- How many effects of a run hold a piece of text.
+-- How many effects of a run hold one of these pieces of text.
 local function count_effects(run_key, ...)
-  local fields, count = redis.call('HGETALL', run_key), 0
-  for at = 1, #fields, 2 do
+  local count = 0
+  for name, value in pairs(hash(run_key)) do
     for _, piece in ipairs({...}) do
-      if string.sub(fields[at], 1, 2) == 'e:' and string.find(fields[at + 1], piece, 1, true) then
+      if string.sub(name, 1, 2) == 'e:' and string.find(value, piece, 1, true) then
         count = count + 1
         break
       end
@@ -58,11 +58,16 @@ local function count_effects(run_key, ...)
   return count
 end
 
--- Give a lease up. Where an attempt ends without having settled, a request that may still be under
--- way keeps the lock delay, from now on; one that settled has seen all of its requests end.
-local function let_go(lease_key, run_key, settled)
-  local open = not settled and count_effects(run_key, '"open":true') > 0
-  redis.call('HSET', lease_key, 'token', '', 'until', open and string.format('%.0f', now_ms()) or 0)
+-- Give a lease up. Where a claim of this holder was neither acknowledged nor withdrawn, its request
+-- may still be under way: that keeps the lock delay, from now on.
+local function let_go(lease_key, run_key)
+  local fence, ends = redis.call('HGET', lease_key, 'fence'), '0'
+  for name, value in pairs(hash(run_key)) do
+    if string.sub(name, 1, 2) == 'c:' and value == fence then
+      ends = string.format('%.0f', now_ms())
+    end
+  end
+  redis.call('HSET', lease_key, 'token', '', 'until', ends)
 end
 """
 

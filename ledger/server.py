@@ -217,7 +217,12 @@ def _spawn(command: Sequence[str], log: int, lock: int) -> "subprocess.Popen[byt
     def attend() -> None:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[lock]
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[lock],
+                start_new_session=True,  # an interrupt from the keyboard is for us, not for it
             )
         except OSError as error:
             started.put(error)

@@ -142,14 +142,17 @@ def admit(run: RunRecord | None, lease: LeaseState, at: Circumstances) -> Admiss
     """Look the pair up and settle the conditional cells. Raises KeyError for an unknown pair."""
     cell = ADMISSION[state_of(run, at.now), lease]
     match cell:
-        case Refuse() if at.lease_until is not None:
-            return Refuse(cell.reason, at.lease_until)
+        case Refuse(reason):
+            return Refuse(reason, at.lease_until)
         case Admit(lock_delay=True) if at.lease_until is not None:
             free_at = at.lease_until + at.lock_delay
             return cell if at.now >= free_at else Refuse("the lock delay is running", free_at)
-    if run is None or isinstance(cell, (Admit, Refuse, Reuse, Stop)):
-        return cell  # type: ignore[return-value]
-    return _settle(cell, run, at)
+        case Admit() | Reuse() | Stop():
+            return cell
+        case _IfDue() | _IfRetryable() | _IfSeen():
+            if run is None:
+                raise AssertionError("a run that does not exist has no conditional cell")
+            return _settle(cell, run, at)
 
 
 def state_of(run: RunRecord | None, now: datetime) -> RunState:

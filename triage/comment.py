@@ -1,16 +1,15 @@
 """The triage comment: the verdict first, the evidence folded, a way to correct it.
 
 Invariant: nothing in it mentions, links, closes or refers: words of the issue are escaped, and the
-model's words were checked before. It never claims its own read-back: it is written before the proof.
+model's words were checked before. It never claims its own read-back: the proof comes after it.
 """
 
 import re
 from dataclasses import dataclass
 
-from triage.plan import Decision
+from triage.plan import CONTROL, Decision
 
 _ZERO_WIDTH = "\u200b"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~!])")
 _LIVE = re.compile(r"(?i)(@|#|\bgh-|://|\bwww|\bmailto:)")
 
@@ -37,13 +36,13 @@ PHRASES: dict[str, Phrases] = {
         "分類",
         "這些標籤的依據",
         "考慮過但未套用",
-        "不對嗎?直接改標籤即可,不會再被加回。`/retriage` 可重新執行。自動產生,原地編輯。",
+        "不對嗎？直接改標籤即可，不會再被加回。`/retriage` 可重新執行。自動產生，原地編輯。",
     ),
     "zh": Phrases(
         "分类",
         "这些标签的依据",
         "考虑过但未采用",
-        "不对吗?直接改标签即可,不会再被加回。`/retriage` 可重新运行。自动生成,原地编辑。",
+        "不对吗？直接改标签即可，不会再被加回。`/retriage` 可重新运行。自动生成，原地编辑。",
     ),
     "ja": Phrases(
         "トリアージ",
@@ -80,12 +79,15 @@ PHRASES: dict[str, Phrases] = {
         "غير صحيح؟ غيّر الوسوم ولن تُعاد. `/retriage` يعيد التشغيل. آلي، ويُعدَّل في مكانه.",
     ),
 }
+PHRASES |= dict.fromkeys(("zh-hant", "zh-hk", "zh-mo"), PHRASES["zh-tw"])
 
 
 def phrases(language: str) -> Phrases:
     """The words for a language tag; its base language, then English, where it has none."""
     tag = language.lower()
-    return PHRASES.get(tag) or PHRASES.get(tag.partition("-")[0]) or PHRASES["en"]
+    while tag not in PHRASES and "-" in tag:
+        tag = tag.rpartition("-")[0]
+    return PHRASES.get(tag, PHRASES["en"])
 
 
 def render(decision: Decision) -> str:
@@ -95,7 +97,7 @@ def render(decision: Decision) -> str:
     lines = [f"**{words.triage}: {labels}.** {escaped(decision.verdict)}", ""]
     if decision.evidence or decision.considered:
         lines += ["<details>", f"<summary>{words.evidence}</summary>", ""]
-        lines += [f'- `{item.label}`: "{escaped(item.quote)}"' for item in decision.evidence[:5]]
+        lines += [f'- `{item.label}`: "{escaped(item.quote)}"' for item in decision.evidence]
         if decision.considered:
             others = "; ".join(
                 f"`{item.label}` ({escaped(item.reason)})" for item in decision.considered
@@ -111,8 +113,7 @@ def escaped(text: str) -> str:
     GitHub looks for mentions and references in the rendered text, so entities do not hide them; a
     zero-width space behind the sign does.
     """
-    plain = _CONTROL.sub(" ", text)
-    plain = " ".join(plain.split())
+    plain = " ".join(CONTROL.sub(" ", text).split())
     plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     plain = _MARKDOWN.sub(r"\\\1", plain)
     return _LIVE.sub(lambda match: match[0] + _ZERO_WIDTH, plain)

@@ -151,6 +151,20 @@ class RunInputs(BaseModel):
     missed: tuple[str, ...] = ()
 
 
+class SnapshotSummary(BaseModel):
+    """The part of a snapshot that the contract shows; ``issues`` counts them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source_set: str
+    query_cutoff: datetime
+    base_commit: str
+    observed_at: datetime
+    issues: int
+    passed_over: dict[str, int] = {}
+    left_over: int = 0
+
+
 class RunRecord(BaseModel):
     """A run as the ledger holds it, without its snapshot and plan.
 
@@ -177,7 +191,7 @@ class RunRecord(BaseModel):
     result_artifact: str = ""
     effects: tuple[RunEffect, ...] = ()
     cost: Cost = Cost()
-    snapshot_summary: dict[str, Any] | None = None
+    snapshot_summary: SnapshotSummary | None = None
 
     @property
     def key(self) -> DedupeKey:
@@ -202,17 +216,17 @@ def write_scope(inputs: RunInputs) -> list[str]:
     return [*scope, "reactions", "own duplicates: delete"]
 
 
-def summarised(snapshot: Snapshot) -> dict[str, Any]:
+def summarised(snapshot: Snapshot) -> SnapshotSummary:
     """The part of a snapshot that the contract shows."""
-    return {
-        "source_set": snapshot.source_set,
-        "query_cutoff": snapshot.query_cutoff,
-        "base_commit": snapshot.base_commit,
-        "observed_at": snapshot.observed_at,
-        "issues": len(snapshot.issues),
-        "passed_over": snapshot.passed_over,
-        "left_over": snapshot.left_over,
-    }
+    return SnapshotSummary(
+        source_set=snapshot.source_set,
+        query_cutoff=snapshot.query_cutoff,
+        base_commit=snapshot.base_commit,
+        observed_at=snapshot.observed_at,
+        issues=len(snapshot.issues),
+        passed_over=snapshot.passed_over,
+        left_over=snapshot.left_over,
+    )
 
 
 def contract(
@@ -227,7 +241,7 @@ def contract(
         "window_key": key.window,
         "dedupe_key": str(key),
         "repository": run.inputs.repository,
-        "input_snapshot": run.snapshot_summary,
+        "input_snapshot": run.snapshot_summary and run.snapshot_summary.model_dump(),
         "lease_owner": lease_owner,
         "lease_until": lease_until,
         "fence": fence,

@@ -162,10 +162,12 @@ def _labels_to_send(
     removed = {name for record in known.values() for name in record.removed_labels}
     if not inputs.force:
         missing = [name for name in missing if name not in removed and name not in own]
+    if not missing:
+        return skipped(effect, Skip.HUMAN_REMOVED)
     theirs = set(issue.labels) - own
     missing = [name for name in missing if not theirs & set(_rivals([name], inputs.policy))]
     if not missing:
-        return skipped(effect, Skip.HUMAN_REMOVED)
+        return skipped(effect, Skip.HUMAN_LABELLED)
     sendable = tuple(name for name in missing if name in repository_labels)
     if not sendable:
         return skipped(effect, Skip.REFUSED, f"the repository has no label {missing[0]!r}")

@@ -6,6 +6,7 @@ rotated key, a new installation or a second answer of the model cannot make a se
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,6 +56,12 @@ class EffectKind(StrEnum):
         return self in (EffectKind.COMMENT, EffectKind.SUMMARY)
 
 
+_KEY = re.compile(
+    r"(?P<job>[a-z-]+):R(?P<repository>[1-9][0-9]{0,18}):(?P<window>[^:\s]+):(?P<version>[^:\s]+)"
+    r"(?::forced-(?P<forced>[^:\s]+))?"
+)
+
+
 class MalformedKeyError(ValueError):
     """A text that should be a dedupe key is none."""
 
@@ -76,23 +83,14 @@ class DedupeKey:
     @classmethod
     def parse(cls, text: str) -> "DedupeKey":
         """Read a key back. Raises MalformedKeyError, naming the text."""
-        parts = text.split(":")
-        forced: str | None = None
-        if parts and parts[-1].startswith("forced-"):
-            forced = parts.pop().removeprefix("forced-")
-        if (
-            len(parts) != 4
-            or parts[0] not in set(JobKey)
-            or not parts[1][1:].isdecimal()
-            or parts[1][0] != "R"
-            or not (parts[2] and parts[3])
-            or forced == ""
-        ):
+        found = _KEY.fullmatch(text)
+        if found is None or found["job"] not in set(JobKey):
             raise MalformedKeyError(
                 f"{text!r} is no run key; one looks like "
                 "daily-issue-triage:R1296269:2026-09-16:p3f2a91c0"
             )
-        return cls(JobKey(parts[0]), int(parts[1][1:]), parts[2], parts[3], forced)
+        job, repository_id = JobKey(found["job"]), int(found["repository"])
+        return cls(job, repository_id, found["window"], found["version"], found["forced"])
 
 
 def effect_key(

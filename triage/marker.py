@@ -10,17 +10,22 @@ this module checks the first, its callers the second.
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 BODY_LIMIT = 60_000
 """Characters of a body that the bot writes; GitHub refuses more than 65,536 (measured)."""
 
+_ROOM = BODY_LIMIT - 500
+"""What is left of a body beside the longest marker."""
+
+_CUT = "\n\n(cut: too long for GitHub)"
+
 _LINE = re.compile(
     r"<!-- retriage v1 kid=(?P<kid>[\w.-]{1,32}) effect=(?P<effect>[0-9a-f]{64}) "
     r"run=(?P<run>[\w.:-]{1,200}) body=(?P<digest>[0-9a-f]{64}) sig=(?P<sig>[0-9a-f]{64}) -->"
 )
-_TICKED = re.compile(r"^(\s*[-*+] )\[[xX]\]", re.MULTILINE)
+_TICKED = re.compile(r"^([^\S\n]*[-*+] )\[[xX]\]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class MarkerKey:
     """One signing key: its id and its secret bytes."""
 
     kid: str
-    secret: bytes
+    secret: bytes = field(repr=False)
 
 
 class MalformedMarkerKeyError(ValueError):
@@ -43,15 +48,19 @@ class MarkerKeys:
 
     @classmethod
     def parse(cls, text: str) -> "MarkerKeys":
-        """Read ``kid:hex[,kid:hex…]``. Raises MalformedMarkerKeyError without naming a secret."""
+        """Read ``kid:hex[,kid:hex…]``. Raises MalformedMarkerKeyError, which quotes nothing: what
+        stands before a colon may be a secret that was put in the wrong place."""
         keys: list[MarkerKey] = []
-        for part in filter(None, (piece.strip() for piece in text.split(","))):
+        parts = filter(None, (piece.strip() for piece in text.split(",")))
+        for count, part in enumerate(parts, start=1):
             kid, _, secret = part.partition(":")
             if not re.fullmatch(r"[\w.-]{1,32}", kid):
-                raise MalformedMarkerKeyError("a key id has 1 to 32 letters, digits, '.', '_', '-'")
+                raise MalformedMarkerKeyError(
+                    f"the id of key {count} must be 1 to 32 letters, digits, '.', '_', '-'"
+                )
             if not re.fullmatch(r"([0-9a-fA-F]{2}){16,}", secret):
                 raise MalformedMarkerKeyError(
-                    f"the secret of key {kid!r} must be at least 32 hex digits"
+                    f"the secret of key {count} must be at least 32 hex digits, an even number"
                 )
             keys.append(MarkerKey(kid, bytes.fromhex(secret)))
         if not keys:
@@ -109,10 +118,15 @@ def body_digest(body: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def cut(body: str) -> str:
+    """A body that fits under its marker, and says so where it was cut. Cutting twice is cutting
+    once: whoever compares digests cuts first."""
+    return body if len(body) <= _ROOM else body[: _ROOM - len(_CUT)].rstrip() + _CUT
+
+
 def stamp(body: str, *, effect_key: str, run: str, keys: MarkerKeys) -> str:
-    """The body under its signed marker, cut at BODY_LIMIT characters with the marker whole."""
-    room = BODY_LIMIT - 500
-    text = body if len(body) <= room else body[:room].rstrip() + "\n\n(cut: too long for GitHub)"
+    """The body under its signed marker, at most BODY_LIMIT characters with the marker whole."""
+    text = cut(body)
     marker = Marker(effect_key, run, body_digest(text))
     key = keys.keys[0]
     return (

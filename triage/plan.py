@@ -7,9 +7,9 @@ is *held* with its reason; the others go on.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from triage.policy import JobPolicy
 from triage.snapshot import Snapshot, SnapshotIssue
@@ -44,7 +44,9 @@ class Answer(_Frozen):
     number: int
     labels: tuple[str, ...]
     confidence: float = Field(ge=0, le=1)
-    verdict: str = Field(min_length=1, max_length=VERDICT_LIMIT)
+    verdict: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=VERDICT_LIMIT)
+    ]
     evidence: tuple[Evidence, ...] = Field(default=(), max_length=EVIDENCE_LIMIT)
     considered: tuple[Considered, ...] = Field(default=(), max_length=CONSIDERED_LIMIT)
     language: str = Field(default="en", pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
@@ -126,7 +128,7 @@ def make_plan(
     answered: dict[int, list[Mapping[str, Any]]] = {}
     for answer in answers:
         number = answer.get("number")
-        if isinstance(number, int):
+        if type(number) is int:
             answered.setdefault(number, []).append(answer)
     decisions: list[Decision] = []
     held: list[Held] = []
@@ -155,8 +157,8 @@ def _judge(
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         return hold(HeldFor.VALIDATION, f"{where}: {first['msg']}"[:200])
-    problem = label_problem(answer.labels, policy) or _text_problem(answer)
-    named = {item.label for item in (*answer.evidence, *answer.considered)}
+    problem = _label_problem(answer.labels, policy) or _text_problem(answer)
+    named = {item.label for item in answer.evidence} | {item.label for item in answer.considered}
     if not problem and not named <= policy.labels.keys():
         problem = "the evidence names a label that the policy has not"
     if problem:
@@ -171,14 +173,14 @@ def _judge(
         number=issue.number,
         labels=tuple(dict.fromkeys(answer.labels)),
         confidence=answer.confidence,
-        verdict=answer.verdict.strip(),
+        verdict=answer.verdict,
         evidence=answer.evidence,
         considered=answer.considered,
         language=policy.language or answer.language,
     )
 
 
-def label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
+def _label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
     """What is wrong with a choice of labels, or None."""
     for name in labels:
         if name not in policy.labels:
@@ -192,11 +194,14 @@ def label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
 
 _MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9][\w/-]*")
 _LINK = re.compile(
-    r"(?i)\b(?:https?|ftp|mailto|javascript|data):|www\.|\]\s*\(|\]\s*\[|^\s*\[[^]]+\]:"
+    r"(?i)\b(?:https?|ftp|mailto|javascript|data):\S|www\.|\]\s*\(|\]\s*\[|^\s*\[[^]]+\]:"
 )
 _HTML = re.compile(r"<[!/?A-Za-z]")
 _REFERENCE = re.compile(r"(?<!\w)(?:[\w.-]+/[\w.-]+)?#\d+|\bGH-\d+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
+)
+"""Controls but tab and line feed, and marks that turn the direction of text or hide in it."""
 
 
 def _text_problem(answer: Answer) -> str | None:
@@ -212,8 +217,8 @@ def _text_problem(answer: Answer) -> str | None:
             return "the text holds a link"
         if _REFERENCE.search(text):
             return "the text refers to another issue"
-        if _CONTROL.search(text):
+        if CONTROL.search(text):
             return "the text holds control characters"
-    if "\n" in answer.verdict.strip():
+    if "\n" in answer.verdict:
         return "the verdict is longer than one line"
     return None

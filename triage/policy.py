@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import time
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -19,8 +19,8 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from triage.identifiers import JobKey, Mode
@@ -126,13 +126,19 @@ class JobPolicy(_Strict):
     budget_usd: Budget = Budget()
     max_turns: Turns = Turns()
 
-    @model_validator(mode="after")
-    def _exclusive_labels_are_known(self) -> Self:
-        for group in self.exclusive:
+    @field_validator("exclusive")
+    @classmethod
+    def _known_and_distinct(
+        cls, groups: tuple[tuple[str, ...], ...], info: ValidationInfo
+    ) -> tuple[tuple[str, ...], ...]:
+        labels = info.data.get("labels")
+        for group in groups:
             for name in group:
-                if name not in self.labels:
-                    raise ValueError(f"exclusive names {name!r}, which is not among the labels")
-        return self
+                if labels is not None and name not in labels:
+                    raise ValueError(f"{name!r} is not among the labels")
+                if group.count(name) > 1:
+                    raise ValueError(f"{name!r} stands in one group twice")
+        return groups
 
 
 class Policy(_Strict):
@@ -228,11 +234,13 @@ def _problem(item: Any, document: PolicyDocument) -> Problem:
 def _message(item: Any, path: Path) -> str:
     match item["type"]:
         case "extra_forbidden":
-            return "unknown key" + _suggestion(str(path[-1]))
+            return "unknown key" + _suggestion(str(path[-1]), _settings_beside(path))
         case "missing":
             return "is required"
+        case "dict_type" | "model_type":
+            return "must be a map"
         case "literal_error" if path[:1] == ("jobs",) and len(path) == 2:
-            return f"unknown job{_suggestion(str(path[-1]), [*JobKey])}"
+            return "unknown job" + _suggestion(str(path[-1]), [JobKey.DAILY.value])
         case "value_error":
             return str(item["ctx"]["error"])
         case _:
@@ -240,11 +248,20 @@ def _message(item: Any, path: Path) -> str:
             return message[0].lower() + message[1:]
 
 
-def _suggestion(word: str, known: Sequence[str] | None = None) -> str:
-    names = known or [
-        name
-        for model in (Policy, JobPolicy, ScheduleSetting, Commands, Budget, Turns)
-        for name in model.model_fields
-    ]
-    close = get_close_matches(word, names, n=1)
+_GROUPS: Mapping[str | int, type[BaseModel]] = {
+    "schedule": ScheduleSetting,
+    "commands": Commands,
+    "budget_usd": Budget,
+    "max_turns": Turns,
+}
+
+
+def _settings_beside(path: Path) -> list[str]:
+    """The settings that may stand where an unknown one stands."""
+    model = Policy if len(path) == 1 else _GROUPS.get(path[-2], JobPolicy)
+    return [*model.model_fields]
+
+
+def _suggestion(word: str, known: Sequence[str]) -> str:
+    close = get_close_matches(word, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -93,9 +93,9 @@ def next_sample(samples: Sequence[datetime], now: datetime, window: timedelta) -
         return None
     if not samples:
         return now
-    quarter = window / (SAMPLES - 1)
-    planned = samples[0] + quarter * min(len(samples), SAMPLES - 1)
-    return max(planned, samples[-1] + quarter / 2)
+    taken = min(len(_spread(samples, window)), SAMPLES - 1)
+    planned = samples[0] + window * taken / (SAMPLES - 1)
+    return max(planned, samples[-1] + window / (SAMPLES - 1) / 2)
 
 
 def counts_as_sample(samples: Sequence[datetime], now: datetime, window: timedelta) -> bool:
@@ -106,15 +106,25 @@ def counts_as_sample(samples: Sequence[datetime], now: datetime, window: timedel
 
 def proved_absent(samples: Sequence[datetime], window: timedelta) -> bool:
     """Five empty reads, the last at least one absence window after the first."""
-    return len(samples) >= SAMPLES and samples[-1] - samples[0] >= window
+    spread = _spread(samples, window)
+    return len(spread) >= SAMPLES and spread[-1] - spread[0] >= window
+
+
+def _spread(samples: Sequence[datetime], window: timedelta) -> list[datetime]:
+    """The samples without those that only repeat another: readers that looked at the same time."""
+    kept: list[datetime] = []
+    for at in samples:
+        if not kept or at - kept[-1] >= window / (SAMPLES - 1) / 4:
+            kept.append(at)
+    return kept
 
 
 def proof_until(samples: Sequence[datetime], now: datetime, window: timedelta) -> datetime:
-    """The time of the fifth read, if each is taken when it falls due."""
+    """The time of the read that completes the proof, if each is taken when it falls due."""
     taken = list(samples)
     while (due := next_sample(taken, now, window)) is not None:
         taken.append(max(due, now))
-    return max(taken[-1], now) if taken else now
+    return taken[-1]
 
 
 def is_overdue(effect: RunEffect, now: datetime) -> bool:

@@ -94,22 +94,28 @@ def select(
 
     ``settled`` maps an issue's id to the content digest whose decision was held or carried out
     under the run's input version; ``always`` holds the ids that a command or a forced run takes
-    whatever their labels and decisions. Issues created up to ``backlog_until`` were there before
-    the first run. The oldest come first, each id once.
+    whatever their labels, decisions and state, unless they are locked. Issues created up to
+    ``backlog_until`` were there before the first run. Those of ``always`` are taken first, then the
+    oldest; each id once, in the order of their numbers.
     """
-    taken: dict[int, SnapshotIssue] = {}
+    taken: list[SnapshotIssue] = []
     passed: Counter[str] = Counter()
-    candidates = {issue.id: issue for issue in listed if not issue.is_pull_request}
+    candidates = {
+        issue.id: issue
+        for issue in listed
+        if not issue.is_pull_request
+        and issue.author_id not in bot_ids
+        and (issue.state == "open" or issue.id in always)
+    }
     for issue in sorted(candidates.values(), key=lambda issue: (issue.created_at, issue.number)):
-        old = issue.created_at <= backlog_until and issue.id not in always
-        reason = _passed_over(issue, bot_ids, settled, skip=old and backlog is Backlog.SKIP)
-        if issue.id in always and reason in ("labelled", "decided"):
-            reason = None
+        asked = issue.id in always
+        old = issue.created_at <= backlog_until and not asked
+        reason = _passed_over(issue, settled, asked=asked, skip=old and backlog is Backlog.SKIP)
         if reason is None:
-            taken[issue.id] = frozen(issue, labels_only=old and backlog is Backlog.LABELS)
-        elif reason:
+            taken.append(frozen(issue, labels_only=old and backlog is Backlog.LABELS))
+        else:
             passed[reason] += 1
-    wanted = sorted(taken.values(), key=lambda issue: issue.id not in always)
+    wanted = sorted(taken, key=lambda issue: issue.id not in always)
     kept = wanted[:max_issues]
     return Selection(
         issues=tuple(sorted(kept, key=lambda issue: issue.number)),
@@ -140,17 +146,15 @@ def without_bodies(snapshot: Snapshot) -> Snapshot:
 
 
 def _passed_over(
-    issue: Issue, bot_ids: frozenset[int], settled: Mapping[int, str], *, skip: bool
+    issue: Issue, settled: Mapping[int, str], *, asked: bool, skip: bool
 ) -> str | None:
-    """Why an issue is left out; an empty word where that is not worth telling."""
-    if issue.author_id in bot_ids or issue.state != "open":
-        return ""
-    if issue.labels:
+    """Why an issue is left out, in a word."""
+    if issue.labels and not asked:
         return "labelled"
     if skip:
         return "backlog"
     if issue.locked:
         return "locked"
-    if settled.get(issue.id) == issue.content_digest:
+    if settled.get(issue.id) == issue.content_digest and not asked:
         return "decided"
     return None

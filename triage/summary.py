@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import unified_diff
-from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from triage.classification import Facts, classify
 from triage.comment import escaped, render
 from triage.contract import Evidence, RunEffect, RunInputs, RunRecord, Status
 from triage.identifiers import EffectKind
+from triage.marker import cut
 from triage.plan import Decision, Held, Plan
 from triage.policy import Summary
+from triage.readback import is_overdue
 from triage.snapshot import Snapshot
 
 MOST_LISTED = 50
@@ -47,23 +48,32 @@ def title(inputs: RunInputs, window: str) -> str:
 
 def item_statuses(effects: Sequence[RunEffect], now: datetime) -> dict[int, Status]:
     """Each issue's own status, by the same table as a run's."""
-    ordered = sorted(
-        (item for item in effects if item.kind is not EffectKind.SUMMARY), key=lambda e: e.issue
-    )
     return {
-        number: classify(Facts(effects=list(items), now=now))
-        for number, items in groupby(ordered, key=lambda effect: effect.issue)
+        number: classify(Facts(effects=items, now=now))
+        for number, items in _by_issue(effects).items()
     }
 
 
+def _by_issue(effects: Sequence[RunEffect]) -> dict[int, list[RunEffect]]:
+    """The effects on issues; the summary and the report are of no issue."""
+    on_issues: dict[int, list[RunEffect]] = {}
+    for effect in effects:
+        if effect.kind not in (EffectKind.SUMMARY, EffectKind.REPORT):
+            on_issues.setdefault(effect.issue, []).append(effect)
+    return on_issues
+
+
 def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: datetime) -> str:
-    """The summary issue's body, without its marker. ``now`` only ages what is unsettled."""
+    """The summary issue's body, without its marker: of each issue, what the newest run that had it
+    made of it. ``runs`` stand oldest first; ``now`` only ages what is unsettled."""
     newest = runs[-1].run.inputs
-    items: dict[int, Status] = {}
+    latest: dict[int, list[RunEffect]] = {}
     for entry in runs:
-        items |= item_statuses(entry.effects, now)
+        latest |= _by_issue(entry.effects)
+    effects = [effect for number in sorted(latest) for effect in latest[number]]
+    items = item_statuses(effects, now)
     counts = Counter(items.values())
-    undecided = [effect for entry in runs for effect in entry.effects if _needs_person(effect)]
+    undecided = [effect for effect in effects if _needs_person(effect, now)]
     held = {item.number: item for entry in runs for item in entry.held if item.number not in items}
     failed = counts[Status.FAILED_BEFORE_WRITE] + counts[Status.FAILED_AFTER_WRITE]
     head = (
@@ -76,15 +86,15 @@ def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: 
     parts += _section(
         "Held", [f"- issue {n}: {escaped(h.reason)}" for n, h in sorted(held.items())]
     )
-    parts += _section("Skipped", _skipped(runs))
+    parts += _section("Skipped", _skipped(effects, runs[-1].passed_over))
     parts += _section("Not yet looked at", _later(runs, missed))
     parts += _section("Policy", [escaped(newest.policy_notice)] if newest.policy_notice else [])
     parts += _section("Cost", [_cost(runs)])
-    return "\n\n".join(parts)
+    return cut("\n\n".join(parts))
 
 
 def _table(counts: Mapping[Status, int]) -> str:
-    rows = [f"| {status} | {count} |" for status, count in sorted(counts.items()) if count]
+    rows = [f"| {status} | {count} |" for status, count in sorted(counts.items())]
     return "\n".join(["| Outcome | Issues |", "| --- | ---: |", *rows]) if rows else "No issue."
 
 
@@ -97,8 +107,8 @@ def _section(name: str, lines: Sequence[str]) -> list[str]:
     return [f"## {name}", "\n".join(shown)]
 
 
-def _needs_person(effect: RunEffect) -> bool:
-    return effect.evidence is Evidence.CONFLICT
+def _needs_person(effect: RunEffect, now: datetime) -> bool:
+    return effect.evidence is Evidence.CONFLICT or is_overdue(effect, now)
 
 
 def _review_line(effect: RunEffect, inputs: RunInputs) -> str:
@@ -106,27 +116,18 @@ def _review_line(effect: RunEffect, inputs: RunInputs) -> str:
     return f"- issue {effect.issue}, {effect.kind}: {escaped(effect.reason)}{read}"
 
 
-def _skipped(runs: Sequence[WindowRun]) -> list[str]:
+def _skipped(effects: Sequence[RunEffect], passed_over: Mapping[str, int]) -> list[str]:
+    """Issues by the reason for which their labels were skipped, and what GitHub or the repository
+    said; an issue that was locked from the start was not looked at."""
+    skipped = [effect for effect in effects if effect.evidence is Evidence.SKIPPED]
     reasons = Counter(
-        effect.reason.partition(":")[0]
-        for entry in runs
-        for effect in entry.effects
-        if effect.evidence is Evidence.SKIPPED and effect.kind is EffectKind.LABELS
+        effect.reason.partition(":")[0] for effect in skipped if effect.kind is EffectKind.LABELS
     )
     lines = [f"- {count}: {_SKIP_WORDS.get(why, why)}" for why, count in sorted(reasons.items())]
-    details = sorted(
-        {
-            effect.reason.partition(": ")[2]
-            for entry in runs
-            for effect in entry.effects
-            if effect.evidence is Evidence.SKIPPED and ": " in effect.reason
-        }
-    )
-    passed = Counter[str]()
-    for entry in runs:
-        passed.update({why: n for why, n in entry.passed_over.items() if why == "locked"})
-    lines += [f"- {count}: {_SKIP_WORDS[why]}, not looked at" for why, count in passed.items()]
-    return lines + [f"- {escaped(detail)}" for detail in details]
+    if locked := passed_over.get("locked"):
+        lines.append(f"- {locked}: locked, not looked at")
+    details = {effect.reason.partition(": ")[2] for effect in skipped} - {""}
+    return lines + [f"- {escaped(detail)}" for detail in sorted(details)]
 
 
 _SKIP_WORDS = {
@@ -147,8 +148,9 @@ _SKIP_WORDS = {
 def _later(runs: Sequence[WindowRun], missed: Sequence[str]) -> list[str]:
     left = runs[-1].left_over
     lines = [f"- {left} issues over the limit of one run: the next window goes on"] if left else []
-    if missed:
-        lines.append(f"- windows never started: {', '.join(missed)}")
+    never = sorted({*missed, *(key for entry in runs for key in entry.run.inputs.missed)})
+    if never:
+        lines.append(f"- windows never started: {', '.join(never)}")
     return lines
 
 
@@ -193,7 +195,7 @@ def report(
     decided = {decision.number: decision for decision in plan.decisions}
     for issue in snapshot.issues:
         own = [effect for effect in effects if effect.issue == issue.number]
-        lines += ["", f"## issue {issue.number}: {escaped(issue.title)[:200]}", ""]
+        lines += ["", f"## issue {issue.number}: {escaped(issue.title[:200])}", ""]
         decision = decided.get(issue.number)
         held = [
             f"- held: {escaped(item.reason)}" for item in plan.held if item.issue_id == issue.id

@@ -1,14 +1,17 @@
 """Windows: the slot of a schedule that a trigger belongs to, in the repository's time zone.
 
 Invariant: a window's key comes from the slot, never from the moment at which something started.
-A local time that daylight saving skips falls due at the first instant after the gap; one that it
-repeats falls due at its first occurrence (PEP 495, fold=0): each window once, none lost.
+Local times are read with fold=0 (PEP 495): one that daylight saving repeats falls due at its first
+occurrence, one that it skips as if the clock had not been changed yet. A slot that would then fall
+due with the next one or after it is no window (the skipped hour of an hourly schedule): windows
+fall due one at a time, in the order of their keys.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from itertools import dropwhile, islice, takewhile
 from zoneinfo import ZoneInfo
 
 
@@ -48,57 +51,50 @@ def due_window(schedule: Schedule, now: datetime) -> Window:
 
 def next_window(schedule: Schedule, now: datetime) -> Window:
     """The first window that falls due after ``now`` (aware)."""
-    later: Window | None = None
-    for window in _backwards(schedule, now):
-        if window.due_at <= now:
-            break
-        later = window
-    if later is None:
-        raise ValueError("no window follows: the schedule has no slot within its step")
-    return later
+    *_, first = takewhile(lambda window: window.due_at > now, _backwards(schedule, now))
+    return first
 
 
 def missed_windows(schedule: Schedule, last: str, now: datetime, *, most: int = 31) -> list[str]:
-    """Keys of the windows after ``last`` and before the due one, oldest first, at most ``most``."""
-    keys: list[str] = []
-    for window in _backwards(schedule, now):
-        if window.due_at > now:
-            continue
-        if window.key <= last or len(keys) > most:
-            break
-        keys.append(window.key)
-    return keys[1:][::-1]
+    """Keys of the windows after ``last`` and before the due one, oldest first; where there are
+    more than ``most``, the newest of them. None where ``last`` is of another kind of schedule."""
+    try:
+        since = window_named(schedule, last).due_at
+    except ValueError:
+        return []
+    due = dropwhile(lambda window: window.due_at > now, _backwards(schedule, now))
+    newer = takewhile(lambda window: window.due_at > since, due)
+    return [window.key for window in islice(newer, 1, most + 1)][::-1]
 
 
 def window_named(schedule: Schedule, key: str) -> Window:
     """The window with this key. Raises ValueError where the schedule has none so named."""
     try:
-        around = _parse(schedule, key)
-    except ValueError as error:
+        near = _backwards(schedule, _instant(_parse(schedule, key), schedule.zone))
+        around = list(takewhile(lambda window: window.key >= key, near))
+    except (ValueError, OverflowError) as error:  # no date, or one at an end of the calendar
         raise ValueError(
             f"{key!r} is no window of this schedule ({schedule.every}); one looks like "
             f"{_key(schedule, datetime(2026, 9, 16, 14))}"
         ) from error
-    for window in _backwards(schedule, around):
-        if window.key == key:
-            return window
-        if window.key < key:
-            break
-    raise ValueError(f"the schedule has no window {key!r}")
+    if not around or around[-1].key != key:
+        raise ValueError(f"the schedule has no window {key!r}")
+    return around[-1]
 
 
 def _backwards(schedule: Schedule, now: datetime) -> Iterator[Window]:
-    """Windows around and before ``now``, newest first, each key once."""
-    seen: str | None = None
+    """Windows around and before ``now``, newest first."""
+    later: datetime | None = None
     for local in _slots(schedule, now.astimezone(schedule.zone)):
-        key = _key(schedule, local)
-        if key != seen:
-            seen = key
-            yield Window(key, _instant(local, schedule.zone))
+        due_at = _instant(local, schedule.zone)
+        if later is None or due_at < later:
+            later = due_at
+            yield Window(_key(schedule, local), due_at)
 
 
 def _slots(schedule: Schedule, local: datetime) -> Iterator[datetime]:
-    """Local wall-clock slots, newest first, from one step after ``local``, for about ten years."""
+    """Wall-clock times, newest first, for about ten years. They start as far ahead of ``local`` as
+    a change of the clock reaches, so that its whole gap is seen."""
     if schedule.every is Every.HOURLY:
         start = local.replace(tzinfo=None, minute=schedule.at.minute, second=0, microsecond=0)
         for hours in range(-3, 24 * 366 * 10):
@@ -125,39 +121,17 @@ def _key(schedule: Schedule, local: datetime) -> str:
 
 
 def _instant(local: datetime, zone: ZoneInfo) -> datetime:
-    """The UTC instant of a wall-clock time; in a gap, the first instant after it."""
-    instant = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
-    back = instant.astimezone(zone).replace(tzinfo=None)
-    if back == local:
-        return instant
-    offset_before = local.replace(tzinfo=zone, fold=0).utcoffset() or timedelta()
-    offset_after = local.replace(tzinfo=zone, fold=1).utcoffset() or timedelta()
-    return _gap_end(local, zone, max(offset_before, offset_after), min(offset_before, offset_after))
-
-
-def _gap_end(local: datetime, zone: ZoneInfo, late: timedelta, early: timedelta) -> datetime:
-    """Search the transition between the two readings of a skipped local time, to the second."""
-    low = local.replace(tzinfo=UTC) - late
-    high = local.replace(tzinfo=UTC) - early
-    before = low.astimezone(zone).utcoffset()
-    while high - low > timedelta(seconds=1):
-        middle = low + (high - low) / 2
-        if middle.astimezone(zone).utcoffset() == before:
-            low = middle
-        else:
-            high = middle
-    return high.replace(microsecond=0)
+    return local.replace(tzinfo=zone, fold=0).astimezone(UTC)
 
 
 def _parse(schedule: Schedule, key: str) -> datetime:
-    """An instant inside or near the window that the key names."""
+    """A wall-clock time inside or near the window that the key names."""
     match schedule.every:
         case Every.HOURLY:
-            local = datetime.strptime(key, "%Y-%m-%dT%H")  # noqa: DTZ007 - a local wall-clock time
+            return datetime.strptime(key, "%Y-%m-%dT%H")  # noqa: DTZ007 - a wall-clock time
         case Every.DAILY:
-            local = datetime.combine(date.fromisoformat(key), schedule.at)
+            return datetime.combine(date.fromisoformat(key), schedule.at)
         case Every.WEEKLY:
             year, _, week = key.partition("-W")
             day = date.fromisocalendar(int(year), int(week), schedule.weekday + 1)
-            local = datetime.combine(day, schedule.at)
-    return _instant(local, schedule.zone)
+            return datetime.combine(day, schedule.at)

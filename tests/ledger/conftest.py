@@ -1,4 +1,4 @@
-"""A ledger on the real server, with bounds short enough to wait for."""
+"""A ledger on the real server; also with bounds short enough to wait for."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -10,20 +10,17 @@ from ledger.connection import connect
 from ledger.ledger import Ledger, open_ledger
 from ledger.timing import LedgerTiming
 
-TIMING = LedgerTiming(
-    lease=timedelta(milliseconds=250),
-    lock_delay=timedelta(milliseconds=150),
-    absence_window=timedelta(milliseconds=400),
-    request=timedelta(milliseconds=50),
-    margin=timedelta(milliseconds=20),
-    write_interval=timedelta(0),
-)
+LAPSE = 0.31
+"""Seconds, a little more than a brief lease."""
+
+LOCK_DELAY = 0.41
+"""Seconds, a little more than the brief lock delay."""
 
 
 @pytest.fixture
 def timing() -> LedgerTiming:
-    """Bounds of a fraction of a second."""
-    return TIMING
+    """The bounds of the program."""
+    return LedgerTiming()
 
 
 @pytest.fixture
@@ -39,3 +36,18 @@ async def ledger(client: redis.asyncio.Redis, timing: LedgerTiming) -> Ledger:
     opened = open_ledger(client, timing)
     await opened.epochs.ensure(first=True)
     return opened
+
+
+@pytest.fixture
+async def brief(ledger: Ledger, client: redis.asyncio.Redis) -> Ledger:
+    """The same ledger with leases that lapse soon."""
+    return open_ledger(
+        client,
+        LedgerTiming(
+            lease=timedelta(milliseconds=300),
+            lock_delay=timedelta(milliseconds=400),
+            absence_window=timedelta(milliseconds=200),
+            request=timedelta(milliseconds=40),
+            margin=timedelta(milliseconds=10),
+        ),
+    )

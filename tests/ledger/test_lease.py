@@ -1,6 +1,7 @@
 """Leases: one holder, fences that compare, the lock delay."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,11 +10,10 @@ import redis.asyncio
 from ledger.errors import LeaseLost
 from ledger.ledger import Ledger
 from ledger.timing import LedgerTiming, UnsafeTimingError
-from tests.ledger.samples import OTHER_RUN, RUN, claimed, effect, run, start
+from tests.ledger.conftest import LAPSE, LOCK_DELAY
+from tests.ledger.samples import OTHER_RUN, RUN, claimed, effect, run, snapshot, start
 from triage.contract import Evidence
-
-LAPSE = 0.26  # seconds, a little more than the lease of these tests
-LOCK_DELAY = 0.16
+from triage.plan import Plan
 
 
 async def test_of_fifty_at_once_one_gets_it(ledger: Ledger) -> None:
@@ -41,19 +41,19 @@ async def test_fences_compare_over_all_runs(ledger: Ledger) -> None:
     assert two.fence == one.fence + 1
 
 
-async def test_renewed_it_lasts(ledger: Ledger) -> None:
+async def test_renewed_it_lasts(brief: Ledger) -> None:
     """Renewed in time it outlives its first length; lapsed it is not renewed, nor by a stranger."""
-    lease = await start(ledger)
-    await asyncio.sleep(0.15)
-    assert await ledger.leases.renew(lease)
-    await asyncio.sleep(0.15)
-    assert (await ledger.leases.view(RUN)).lease.live
+    lease = await start(brief)
+    await asyncio.sleep(0.2)
+    assert await brief.leases.renew(lease)
+    await asyncio.sleep(0.2)
+    assert (await brief.leases.view(RUN)).lease.live
     await asyncio.sleep(LAPSE)
-    assert not await ledger.leases.renew(lease)
-    other = await ledger.leases.acquire(RUN, "worker-2", "other")
+    assert not await brief.leases.renew(lease)
+    other = await brief.leases.acquire(RUN, "worker-2", "other")
     assert other is not None
     assert other.fence > lease.fence
-    assert not await ledger.leases.renew(lease)
+    assert not await brief.leases.renew(lease)
 
 
 async def test_released_it_is_free_at_once(ledger: Ledger) -> None:
@@ -68,76 +68,71 @@ async def test_released_it_is_free_at_once(ledger: Ledger) -> None:
     assert (await ledger.leases.view(RUN)).lease.live
 
 
-async def test_lapsed_with_nothing_claimed_it_is_taken_over_at_once(ledger: Ledger) -> None:
+async def test_lapsed_with_nothing_claimed_it_is_taken_over_at_once(brief: Ledger) -> None:
     """No request can be under way."""
-    await start(ledger)
+    await start(brief)
     await asyncio.sleep(LAPSE)
-    assert await ledger.leases.acquire(RUN, "worker-2", "other") is not None
+    assert await brief.leases.acquire(RUN, "worker-2", "other") is not None
 
 
-async def test_lapsed_with_a_claim_the_lock_delay_is_waited_out(ledger: Ledger) -> None:
+async def test_lapsed_with_a_claim_the_lock_delay_is_waited_out(brief: Ledger) -> None:
     """An old request must have died by itself first, acknowledged or not."""
-    lease = await start(ledger)
-    claim = await claimed(ledger, lease, effect())
+    lease = await start(brief)
+    claim = await claimed(brief, lease, effect())
     done = claim.effect.model_copy(update={"evidence": Evidence.CONFIRMED, "github_id": 5})
-    await ledger.effects.acknowledge(claim, done)
+    await brief.effects.acknowledge(claim, done)
     await asyncio.sleep(LAPSE)
-    assert await ledger.leases.acquire(RUN, "worker-2", "other") is None
+    assert await brief.leases.acquire(RUN, "worker-2", "other") is None
     await asyncio.sleep(LOCK_DELAY)
-    taken = await ledger.leases.acquire(RUN, "worker-2", "other")
+    taken = await brief.leases.acquire(RUN, "worker-2", "other")
     assert taken is not None
     assert taken.fence > lease.fence
 
 
-async def test_released_with_an_open_claim_the_lock_delay_runs_from_then(ledger: Ledger) -> None:
+async def test_released_with_an_open_claim_the_lock_delay_runs_from_then(brief: Ledger) -> None:
     """A release that is not clean is no release."""
-    lease = await start(ledger)
-    await claimed(ledger, lease, effect())
-    await ledger.leases.release(lease)
-    assert not (await ledger.leases.view(RUN)).lease.live
-    assert await ledger.leases.acquire(RUN, "worker-2", "other") is None
+    lease = await start(brief)
+    await claimed(brief, lease, effect())
+    await brief.leases.release(lease)
+    assert not (await brief.leases.view(RUN)).lease.live
+    assert await brief.leases.acquire(RUN, "worker-2", "other") is None
     await asyncio.sleep(LOCK_DELAY)
-    assert await ledger.leases.acquire(RUN, "worker-2", "other") is not None
+    assert await brief.leases.acquire(RUN, "worker-2", "other") is not None
 
 
-async def test_withdrawn_claims_leave_no_delay(ledger: Ledger) -> None:
+async def test_withdrawn_claims_leave_no_delay(brief: Ledger) -> None:
     """What was certainly not sent need not die."""
-    lease = await start(ledger)
-    await ledger.effects.withdraw(await claimed(ledger, lease, effect()))
+    lease = await start(brief)
+    await brief.effects.withdraw(await claimed(brief, lease, effect()))
     await asyncio.sleep(LAPSE)
-    assert await ledger.leases.acquire(RUN, "worker-2", "other") is not None
+    assert await brief.leases.acquire(RUN, "worker-2", "other") is not None
 
 
 async def test_the_loser_of_a_lease_writes_nothing(
-    ledger: Ledger, client: redis.asyncio.Redis
+    brief: Ledger, client: redis.asyncio.Redis
 ) -> None:
     """Every guarded write of a lapsed lease raises LeaseLost and changes nothing."""
-    from tests.ledger.samples import snapshot
-    from triage.plan import Plan
-
-    lease = await start(ledger)
+    lease = await start(brief)
     await asyncio.sleep(LAPSE)
     before = await client.hgetall(f"run:{RUN}")
     writes = [
-        ledger.runs.save(lease, run(stage="later")),
-        ledger.runs.save_snapshot(lease, snapshot()),
-        ledger.runs.save_plan(lease, Plan(decisions=(), held=())),
-        ledger.runs.save_effects(lease, [effect()]),
-        ledger.runs.settle(lease, run(), {}),
+        brief.runs.save(lease, run(stage="later")),
+        brief.runs.save_snapshot(lease, snapshot()),
+        brief.runs.save_plan(lease, Plan(decisions=(), held=())),
+        brief.runs.save_effects(lease, [effect()]),
+        brief.runs.settle(lease, run(), {}),
     ]
     for write in writes:
         with pytest.raises(LeaseLost):
             await write
     assert await client.hgetall(f"run:{RUN}") == before
-    assert await ledger.runs.snapshot(RUN) is None
-    assert await ledger.runs.plan(RUN) is None
+    assert await brief.runs.snapshot(RUN) is None
+    assert await brief.runs.plan(RUN) is None
 
 
 @pytest.mark.parametrize("wrong", [{"token": "x"}, {"fence": 99}, {"epoch": "other"}])
 async def test_token_fence_and_epoch_all_count(ledger: Ledger, wrong: dict[str, object]) -> None:
     """A lease that differs in one of them is another's."""
-    from dataclasses import replace
-
     lease = await start(ledger)
     with pytest.raises(LeaseLost):
         await ledger.runs.save(replace(lease, **wrong), run())  # type: ignore[arg-type]

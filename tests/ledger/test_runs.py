@@ -1,7 +1,9 @@
 """Runs: written under the lease, frozen when they are over, found by their indexes."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import redis.asyncio
@@ -25,7 +27,8 @@ from triage.contract import Evidence, RunEffect, Status
 from triage.identifiers import JobKey
 from triage.plan import Cost, Plan
 
-CONFIRMED = {"evidence": Evidence.CONFIRMED, "open": False}
+ACKNOWLEDGED: dict[str, Any] = {"evidence": Evidence.UNSETTLED, "open": False}
+CONFIRMED: dict[str, Any] = {"evidence": Evidence.CONFIRMED, "open": False}
 
 
 async def test_a_run_comes_back_as_it_was_saved(ledger: Ledger) -> None:
@@ -256,7 +259,7 @@ async def test_expired_runs_leave_the_indexes(
     await brief.epochs.ensure(first=True)
     lease = await start(brief)
     await brief.runs.settle(lease, run(status=Status.NO_CHANGE), {})
-    await _sleep(0.03)
+    await asyncio.sleep(0.03)
     assert await brief.runs.listed() == []
     other = await start(brief, OTHER_RUN, "other")
     await brief.runs.settle(other, run(OTHER_RUN, status=Status.WAITING), {})
@@ -265,12 +268,6 @@ async def test_expired_runs_leave_the_indexes(
     assert all(RUN.encode() not in found for found in members)
     assert not await client.exists(f"lease:{RUN}")
     assert [str(item.key) for item in await brief.runs.listed()] == [OTHER_RUN]
-
-
-async def _sleep(seconds: float) -> None:
-    import asyncio
-
-    await asyncio.sleep(seconds)
 
 
 async def test_a_status_needs_the_lease(ledger: Ledger) -> None:

@@ -151,6 +151,8 @@ class Faulty:
 
     def __getattr__(self, method: str) -> Any:
         real = getattr(self._port, method)
+        if method == "within":
+            return lambda inputs: Faulty(real(inputs), self._name, self._faults)
         if not asyncio.iscoroutinefunction(real):
             return real
 

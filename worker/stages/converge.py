@@ -59,8 +59,8 @@ async def _remove(
     if isinstance(claim, Unclaimed):
         await ports.ledger.leases.release(lease)
         return
-    own = replace(ports, writer=ports.writer.within(run.inputs))
-    outcome = await _request(claim, effect, extra, place, own)
+    scoped = replace(ports, writer=ports.writer.within(run.inputs))
+    outcome = await _request(claim, effect, extra, place, scoped)
     gone = isinstance(outcome, (Landed, Refused))
     evidence = Evidence.CONFIRMED if gone else Evidence.UNSETTLED
     update = {"evidence": evidence, "open": not gone, "when": ports.clock.now()}

@@ -1,0 +1,124 @@
+"""The processes: ``python -m bot web`` receives, ``python -m bot clock`` ticks.
+
+Exit codes: 0 ended by SIGTERM or SIGINT; 2 the usage, the settings or the address do not do.
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from bot.app import make_app
+from bot.clock import run_clock
+from bot.enqueue import linked
+from bot.log import LineLog, Log, forward_libraries
+from bot.settings import ClockSettings, SettingsError, WebSettings, read_settings
+
+GRACE_SECONDS: Final = 8
+"""After SIGTERM, for the requests under way: platforms kill after ten."""
+KEEP_ALIVE_SECONDS: Final = 5
+MOST_CONNECTIONS: Final = 200
+"""More are answered 503 at once."""
+BACKLOG: Final = 128
+"""Connections that wait to be accepted."""
+MOST_HEADER_BYTES: Final = 32 * 1024
+
+
+def main(arguments: list[str]) -> int:
+    """Run one process to its end; the exit code."""
+    start = _PROCESSES.get(" ".join(arguments))
+    if start is None:
+        print(f"usage: python -m bot {'|'.join(_PROCESSES)}", file=sys.stderr)  # noqa: T201
+        return 2
+    try:
+        start()
+    except SettingsError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+def run_web(settings: WebSettings, log: Log) -> None:
+    """Receive until SIGTERM or SIGINT. Raises SettingsError where the address is taken."""
+    listener = listen(settings.host, settings.port)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stay)
+    asyncio.run(_serve(settings, log, listener))
+
+
+async def _serve(settings: WebSettings, log: Log, listener: socket.socket) -> None:
+    async with linked(settings.redis_url.get_secret_value()) as link:
+        server = make_server(make_app(settings, link, log))
+        host, port = listener.getsockname()[:2]
+        log("LISTENING", address=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        await server.serve(sockets=[listener])
+    log("STOPPED")
+
+
+def make_server(app: ASGIApp) -> uvicorn.Server:
+    """uvicorn with bounds on everything that waits or grows, and without a log of requests."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+    )
+    return uvicorn.Server(config)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 is any. Raises SettingsError where it cannot.
+
+    It is made as TCP by name: asyncio takes Nagle's delay off such sockets alone, and with it every
+    answer on a connection that is kept would wait 40 ms for the client's acknowledgement.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise SettingsError((f"PORT: cannot listen at {host}:{port}: {error.strerror}",)) from None
+    return listener
+
+
+def _stay(_number: int, _frame: FrameType | None) -> None:
+    """uvicorn ends by itself, then sends itself the signal once more: that must not kill."""
+
+
+def _web() -> None:
+    settings = read_settings(WebSettings)
+    run_web(settings, _log(settings))
+
+
+def _clock() -> None:
+    settings = read_settings(ClockSettings)
+    run_clock(settings, _log(settings))
+
+
+def _log(settings: ClockSettings) -> Log:
+    log = LineLog(sys.stdout, form=settings.log_format)
+    forward_libraries(log, settings.log_level)
+    return log
+
+
+_PROCESSES: Final[Mapping[str, Callable[[], None]]] = {"web": _web, "clock": _clock}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

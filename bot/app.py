@@ -1,0 +1,73 @@
+"""The receiver as one ASGI application: its routes, and what every answer has in common."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+
+from bot.cron import Cron
+from bot.enqueue import Link
+from bot.health import Health
+from bot.log import Log
+from bot.settings import WebSettings
+from bot.webhook import Webhooks
+
+SERVER_BODY_LIMIT_BYTES: Final = 26 * 1024 * 1024
+"""For every route, before it is called; the webhooks have their own, lower one."""
+
+
+def utc_now() -> datetime:
+    """The wall-clock time."""
+    return datetime.now(UTC)
+
+
+def make_app(
+    settings: WebSettings,
+    link: Link,
+    log: Log,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    pages: Sequence[BaseRoute] = (),
+) -> Starlette:
+    """Bind the routes to what they need. ``pages`` are further routes, for people."""
+    registry = CollectorRegistry()
+    deliveries = Counter(
+        "retriage_deliveries", "Webhooks answered, by outcome", ["outcome"], registry=registry
+    )
+    secret = settings.webhook_secret.get_secret_value()
+    webhooks = Webhooks(
+        link, secret, settings.keys(), log, lambda outcome: deliveries.labels(outcome).inc()
+    )
+    cron_secret = settings.cron_secret.get_secret_value() if settings.cron_secret else None
+    cron = Cron(link, cron_secret, log, now, slot_seconds=settings.retriage_tick_seconds)
+    health = Health(link, registry)
+    return Starlette(
+        routes=[
+            Route("/api/github/webhooks", webhooks.receive, methods=["POST"]),
+            Route("/cron/{job_key}", cron.ring, methods=["POST"]),
+            Route("/healthz", health.lives, methods=["GET"]),
+            Route("/readyz", health.ready, methods=["GET"]),
+            Route("/metrics", health.metrics, methods=["GET"]),
+            *pages,
+        ],
+        exception_handlers={HTTPException: _refused, Exception: _failed},
+        max_body_size=SERVER_BODY_LIMIT_BYTES,
+    )
+
+
+async def _refused(_request: Request, error: Exception) -> JSONResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    detail = error.detail if isinstance(error, HTTPException) else "Internal Server Error"
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return JSONResponse({"outcome": "refused", "reason": detail}, status, headers=headers)
+
+
+async def _failed(_request: Request, _error: Exception) -> JSONResponse:
+    """A fault of ours: the server logs it, the answer says no more than that."""
+    return JSONResponse({"outcome": "failed", "reason": "an error of the receiver"}, 500)

@@ -1,0 +1,222 @@
+"""The queue: which jobs there are, what they are called, and how one is put there exactly once.
+
+Jobs are named by path, so that nothing of ``worker`` is imported; their arguments are JSON, and so
+is their form in Redis (``SERIALIZER``: a worker must read with the same). An id is a hash of what
+the job is about plus the slot of time that it belongs to: two clocks, and a clock and a request,
+make one job. Ids are never used again: a slot passes but once.
+
+RQ's records are never the truth about a run; that is the ledger. A job that comes twice is
+harmless, and one that is lost is enqueued again from what is due.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.client import Pipeline
+from redis.exceptions import ResponseError
+from rq import Queue
+from rq.exceptions import DuplicateJobError
+from rq.serializers import JSONSerializer
+
+from ledger.codec import text
+from ledger.connection import answered, connect, connect_sync
+from ledger.deliveries import Deliveries
+from ledger.epoch import KEY as EPOCH
+from ledger.ledger import Ledger, open_ledger
+from ledger.records import Due, DueKind
+from ledger.timing import LedgerTiming
+from triage.asks import Ask
+
+QUEUE: Final = "retriage"
+REDIS_TIMEOUT: Final = timedelta(seconds=2)
+"""For connecting and for each reply: GitHub waits ten seconds for an answer."""
+SERIALIZER: Final = JSONSerializer
+JOB_TIMEOUT_SECONDS: Final = 2 * 60 * 60
+"""RQ's own limit; a run's deadline is 40 minutes, and a job stops itself long before this."""
+RESULT_TTL_SECONDS: Final = 60 * 60
+FAILURE_TTL_SECONDS: Final = 7 * 24 * 60 * 60
+
+SAFE_SETTINGS: Final = {
+    "appendonly": "yes",
+    "appendfsync": "always",
+    "maxmemory-policy": "noeviction",
+}
+"""What the server must be set to: an acknowledged write is on disk, and nothing is evicted."""
+
+_FUNCTIONS: Final = {
+    DueKind.START: "worker.jobs.ensure_window",
+    DueKind.CONTINUE: "worker.jobs.continue_run",
+    DueKind.SAMPLE: "worker.jobs.sample",
+    DueKind.VERIFY: "worker.jobs.verify",
+    DueKind.RECOVER: "worker.jobs.recover",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """One job: a function by its path, its JSON arguments, and what makes it this job.
+
+    ``about`` is the same for all jobs about one thing, ``slot`` tells them apart.
+    """
+
+    function: str
+    arguments: tuple[object, ...]
+    about: str
+    slot: str
+
+    @property
+    def subject(self) -> str:
+        """The part of the id that all jobs about the same thing share."""
+        kind = self.function.rpartition(".")[2].replace("_", "-")
+        return f"{kind}-{hashlib.sha256(self.about.encode()).hexdigest()[:24]}"
+
+    @property
+    def id(self) -> str:
+        """Letters, digits and ``-`` only: RQ allows no more."""
+        return f"{self.subject}-{self.slot}"
+
+
+def ask_job(ask: Ask, guid: str, index: int) -> QueuedJob:
+    """``worker.jobs.handle(ask: dict, guid: str)``; ``index`` counts the asks of one delivery."""
+    arguments = (ask.model_dump(mode="json"), guid)
+    return QueuedJob("worker.jobs.handle", arguments, guid, str(index))
+
+
+def window_job(
+    job: str, repository_id: int, window: str | None, *, now: datetime, slot_seconds: int
+) -> QueuedJob:
+    """``worker.jobs.ensure_window(job: str, repository_id: int, window: str | None)``.
+
+    None means: the newest window that is due.
+    """
+    about = f"{job}:R{repository_id}" + (f":{window}" if window else "")
+    slot = _slot(now, slot_seconds)
+    return QueuedJob(_FUNCTIONS[DueKind.START], (job, repository_id, window), about, slot)
+
+
+def due_job(due: Due, *, now: datetime, slot_seconds: int) -> QueuedJob:
+    """The job for what fell due: ``ensure_window``, or one that takes the due thing's name.
+
+    Raises ValueError where the name of a START is none.
+    """
+    if due.kind is DueKind.START:
+        job, _, repository = due.name.rpartition(":R")
+        return window_job(job, int(repository), None, now=now, slot_seconds=slot_seconds)
+    slot = _slot(now, slot_seconds)
+    return QueuedJob(_FUNCTIONS[due.kind], (due.name,), due.name, slot)
+
+
+def _slot(now: datetime, slot_seconds: int) -> str:
+    return str(int(now.timestamp()) // slot_seconds)
+
+
+class JobQueue:
+    """The one queue. Every method raises LedgerUnavailableError where Redis does not answer."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._queue = Queue(
+            QUEUE, connection=redis, serializer=SERIALIZER, default_timeout=JOB_TIMEOUT_SECONDS
+        )
+
+    def put(self, jobs: Iterable[QueuedJob]) -> int:
+        """Enqueue what is not there yet; how many were new.
+
+        What still waits for a worker is not enqueued again, whatever its slot: a queue that is
+        behind must not grow by what it has not yet done.
+        """
+        with answered():
+            waiting = {job_id.rpartition("-")[0] for job_id in self._queue.job_ids}
+            return sum(self._put_once(job) for job in jobs if job.subject not in waiting)
+
+    def write(self, job: QueuedJob, pipeline: Pipeline) -> None:
+        """Enqueue inside somebody's MULTI, which has made sure that it happens once."""
+        self._enqueue(job, pipeline=pipeline)
+
+    def depth(self) -> int:
+        """How many jobs wait."""
+        with answered():
+            return len(self._queue)
+
+    def _put_once(self, job: QueuedJob) -> bool:
+        try:
+            self._enqueue(job, unique=True)
+        except DuplicateJobError:
+            return False
+        return True
+
+    def _enqueue(
+        self, job: QueuedJob, *, pipeline: Pipeline | None = None, unique: bool = False
+    ) -> None:
+        self._queue.enqueue_call(
+            job.function,
+            args=job.arguments,
+            job_id=job.id,
+            description=job.id,
+            result_ttl=RESULT_TTL_SECONDS,
+            failure_ttl=FAILURE_TTL_SECONDS,
+            pipeline=pipeline,
+            unique=unique,
+        )
+
+
+class Link:
+    """All that the receiver and the clock have of Redis. ``queue`` and ``accept`` block."""
+
+    def __init__(self, redis: AsyncRedis, blocking: Redis) -> None:
+        self._redis = redis
+        self._deliveries = Deliveries(blocking)
+        self.ledger: Ledger = open_ledger(redis, LedgerTiming())
+        self.queue = JobQueue(blocking)
+
+    def accept(self, guid: str, meaning: str, jobs: Sequence[QueuedJob]) -> bool:
+        """Record a delivery and enqueue its jobs, all or nothing; False for a duplicate.
+
+        Where LedgerUnavailableError is raised it may have happened: asking again tells.
+        """
+
+        def write(pipeline: Pipeline) -> None:
+            for job in jobs:
+                self.queue.write(job, pipeline)
+
+        return self._deliveries.accept(guid, meaning, write)
+
+    async def has_epoch(self) -> bool:
+        """False for a ledger that was never used, or was lost."""
+        with answered():
+            return bool(await self._redis.exists(EPOCH))
+
+    async def unsafe_settings(self) -> list[str]:
+        """What of the server's settings breaks the promise, in words. A server that hides a
+        setting is given the benefit of the doubt: the ledger then takes each restart for a loss."""
+        shown = await self._settings()
+        return [
+            f"{name} is {shown[name]!r}, not {wanted!r}"
+            for name, wanted in SAFE_SETTINGS.items()
+            if shown.get(name, wanted) != wanted
+        ]
+
+    async def _settings(self) -> dict[str, str]:
+        with answered():
+            with suppress(ResponseError):  # not for everybody
+                found = await self._redis.config_get(*SAFE_SETTINGS)
+                return {text(name): text(value) for name, value in found.items()}
+            with suppress(ResponseError):
+                told = await self._redis.info()
+                appendonly = "yes" if told.get("aof_enabled") else "no"
+                policy = str(told.get("maxmemory_policy"))
+                return {"appendonly": appendonly, "maxmemory-policy": policy}
+        return {}
+
+
+@asynccontextmanager
+async def linked(url: str) -> AsyncIterator[Link]:
+    """Clients of one Redis, closed at the end. Nothing is connected yet."""
+    with connect_sync(url, timeout=REDIS_TIMEOUT) as blocking:
+        async with connect(url, timeout=REDIS_TIMEOUT) as redis:
+            yield Link(redis, blocking)

@@ -1,0 +1,109 @@
+"""The issues of a file in one window: what it costs in requests and sessions, and then once more."""
+
+from dataclasses import dataclass
+
+from cli.demo import scene
+from cli.demo.stage import BOT, Stage
+from cli.demo.telling import Row, Tale
+from cli.demo.watching import Watch, wanted, writes
+from cli.demo.ways_in import Entrance, by_hand
+from triage.contract import RunRecord, Status
+
+FEWEST_OF_A_SESSION = 20
+"""Issues of one session of the model, where there are as many."""
+
+
+def most_requests(issues: int) -> int:
+    """Requests to GitHub for a window of so many issues, all told: two writes each are the floor,
+    and reading them back in pages of a hundred must not cost much more."""
+    return 2 * issues + 4 * -(-issues // 100) + 15
+
+
+@dataclass
+class Backlog:
+    """``issues`` of the repository ``name``, in one window."""
+
+    watch: Watch
+    entrance: Entrance
+    tale: Tale
+    name: str
+    issues: int
+
+    @property
+    def stage(self) -> Stage:
+        """What it is played on."""
+        return self.watch.stage
+
+    async def play(self) -> None:
+        """All of it. Raises StepError."""
+        with self.tale.step("a signed webhook: the App is installed, the receiver takes it"):
+            await self._install()
+        with self.tale.step(f"a window of {self.issues} issues, by cron"):
+            run = await self._window()
+        with self.tale.step("the requests and sessions that it took"):
+            self._count(run)
+        with self.tale.step("the same window again, by hand: reused, nothing written"):
+            await self._again(run)
+        with self.tale.step("no duplicate, no incident"):
+            await self._sum()
+
+    async def _install(self) -> None:
+        scene.install(self.stage.github, [self.name])
+        delivery = await self.entrance.delivered("installation", "created")
+        wanted(delivery.status == 202, f"the receiver answered {delivery.status}")
+        await self.entrance.known(self.name)
+
+    async def _window(self) -> RunRecord:
+        await self.entrance.ring(self.name)
+        run = await self.watch.settled(self.name, seconds=120 + 2 * self.issues)
+        reason = f": {run.reason}" if run.reason else ""
+        wanted(run.status is Status.COMPLETED, f"the run is {run.status}{reason}")
+        return run
+
+    def _count(self, run: RunRecord) -> None:
+        requests = self.watch.requests()
+        sessions = self.stage.model.counts["sessions"]
+        most_sessions = max(1, self.issues // FEWEST_OF_A_SESSION)
+        made = writes(requests)
+        shows = f"{self.issues} issues in {sessions} sessions of the model"
+        self.tale.rows.append(Row(run, made, len(requests), shows))
+        triaged = sum(
+            len(self.watch.comments(self.name, issue.number)) == 1
+            for issue in self.stage.github.issues(self.name)
+            if issue.author != BOT and issue.labels
+        )
+        most = most_requests(self.issues)
+        self.tale.counts |= {
+            "issues": self.issues,
+            "issues_triaged": triaged,
+            "github_requests": len(requests),
+            "github_requests_bound": most,
+            "github_requests_per_issue": round(len(requests) / self.issues, 3),
+            "agent_sessions": sessions,
+            "agent_sessions_bound": most_sessions,
+        }
+        self.tale.proved(
+            f"{self.issues} issues, {len(requests)} requests to GitHub of {most} allowed: "
+            f"{len(requests) / self.issues:.2f} per issue, {made} of them writes."
+        )
+        self.tale.proved(f"{triaged} issues labelled and commented, the others held.")
+        self.tale.proved(f"{sessions} sessions of the model of {most_sessions} allowed.")
+        wanted(len(requests) <= most, f"{len(requests)} requests, {most} are allowed")
+        wanted(sessions <= most_sessions, f"{sessions} sessions, {most_sessions} are allowed")
+
+    async def _again(self, run: RunRecord) -> None:
+        mark = self.watch.mark()
+        answer = await by_hand(self.watch, self.name, run.key.window)
+        made = writes(self.watch.requests(after=mark))
+        self.tale.counts["writes_again"] = made
+        seen = f"{answer['outcome']}, exit code {answer['code']}, {made} writes"
+        wanted((answer["outcome"], answer["code"], made) == ("reused", 0, 0), seen)
+        wanted(not answer["drift"], f"GitHub differs: {answer['drift'][:3]}")
+        self.tale.proved("The same window again: 0 writes.")
+
+    async def _sum(self) -> None:
+        duplicates, incidents = self.watch.duplicates(), await self.watch.incidents()
+        self.tale.counts |= {"duplicates": duplicates, "incidents": incidents}
+        found = f"{duplicates} duplicates, {incidents} incidents"
+        wanted(found == "0 duplicates, 0 incidents", found)
+        self.tale.proved("0 duplicates, 0 incidents, counted from GitHub's state and the ledger.")

@@ -1,0 +1,87 @@
+"""The GitHub of the demo: one organisation, a repository for each thing that is shown, its people."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+
+from cli.demo.stage import APP
+from sandbox import issues_csv
+from sandbox.github import GitHub
+from sandbox.github.clock import stamp
+from sandbox.issues_csv import IssueRow
+
+ORGANISATION = "acme"
+MAIN = "acme/api"
+KILLED = "acme/search"
+QUIET = "acme/docs"
+UNASKED = "acme/billing"
+UNSEEN = "acme/mobile"
+TAMPERED = "acme/web"
+
+REPORTER = "ada"
+MAINTAINER = "maria"
+MOST_ISSUES = 1000
+"""Of one window: the policy allows no more."""
+
+_POLICY = """\
+jobs:
+  daily-issue-triage:
+    schedule: {every: daily, at: "00:00", timezone: UTC}
+    mode: comment
+    labels:
+      bug: Something that should work does not
+      enhancement: A request for something new
+      question: Asks how, reports no fault
+    exclusive: [[bug, enhancement, question]]
+    backlog: full
+    summary: daily
+"""
+
+_OTHERS: tuple[tuple[str, str, str], ...] = (
+    (KILLED, "Search crashes on an empty query", "It crashes with a traceback, every time."),
+    (KILLED, "Please add a filter by date", "It would be nice to filter results by date."),
+    (UNASKED, "Invoice total is wrong", "The total is incorrect after a refund: an error."),
+    (UNSEEN, "App crashes on start", "It crashes since the last update. Steps: open it."),
+    (UNSEEN, "Support for dark mode", "Please add support for a dark mode, as an option."),
+    (TAMPERED, "Cart fails to load", "The cart does not load, with an error in the console."),
+)
+
+
+def story(github: GitHub) -> None:
+    """The world of the story. The App is not installed anywhere yet."""
+    github.add_organization(ORGANISATION)
+    rows = issues_csv.load(issues_csv.DEMO, MAIN)
+    for name in (MAIN, KILLED, QUIET, UNASKED, UNSEEN, TAMPERED):
+        github.add_repository(name)
+        github.put_file(name, ".github/retriage.yml", _POLICY)
+        github.add_collaborator(name, MAINTAINER, "triage")
+    others = [IssueRow(name, "", "", title, body) for name, title, body in _OTHERS]
+    github.fill(dated([*rows, *others]))
+    sorted_already = IssueRow(QUIET, "", "", "Which formats are supported?", "A list is missing.")
+    for number in github.fill(dated([sorted_already])):
+        github.as_user(MAINTAINER).label(QUIET, number, "question")
+
+
+def backlog(github: GitHub, name: str, rows: Sequence[IssueRow]) -> None:
+    """One repository, whose policy takes all these issues at once."""
+    most = min(MOST_ISSUES, max(300, len(rows)))
+    github.fill(dated(rows))
+    policy = f"{_POLICY}    max_issues: {most}\n    budget_usd: {{cold: 100.00}}\n"
+    github.put_file(name, ".github/retriage.yml", policy)
+
+
+def repositories(rows: Iterable[IssueRow]) -> list[str]:
+    """Those that the rows name, each once, in their order."""
+    return list({row.repo.lower(): row.repo for row in rows}.values())
+
+
+def install(github: GitHub, names: Sequence[str]) -> int:
+    """Install the App on repositories of one owner; gives the installation's id."""
+    return github.install(APP, names[0].partition("/")[0], names)
+
+
+def dated(rows: Iterable[IssueRow]) -> list[IssueRow]:
+    """The rows, each from before the window: today's window takes what was there at midnight."""
+    today = datetime.combine(datetime.now(UTC).date(), time(), UTC)
+    latest = stamp(today - timedelta(hours=1))
+    return [replace(row, created_at=min(row.created_at or latest, latest)) for row in rows]

@@ -1,0 +1,80 @@
+"""``retriage run``: one window, here and now, through the same door as a worker's."""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+
+from cli.asking import Wanted, inputs_for, unreadable
+from cli.failures import Code, CommandError, out_of_reach
+from cli.outcome import Outcome, plain, show
+from cli.progress import Progress, watched
+from cli.review import doubts_of
+from cli.store import ledger_url
+from cli.terminal import clean, stderr, stdout
+from ledger.errors import LedgerUnavailableError
+from triage.contract import RunInputs
+from triage.identifiers import DedupeKey, Mode
+from triage.summary import report_path
+from worker.log import forward_libraries
+from worker.pipeline import execute
+from worker.ports import Ports, ReadFailed
+from worker.settings import Settings
+from worker.wiring import Wiring
+
+
+def run_here(wanted: Wanted, settings: Settings, *, as_json: bool) -> int:
+    """Execute the window and say what became of it; gives the exit code. Raises CommandError."""
+    with ledger_url(settings) as url:
+        wiring = Wiring(settings, url)
+        forward_libraries(wiring.log, settings.log_level)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # the same clean end as Ctrl-C
+        try:
+            outcome = asyncio.run(_run(wanted, wiring))
+        except LedgerUnavailableError as error:
+            wiring.log("STATE-NOT-SAVED", reason=out_of_reach(error))
+            return Code.FAILED
+        except KeyboardInterrupt:
+            raise CommandError(
+                "interrupted: what was begun is in the ledger; once its lease has lapsed "
+                f"({settings.retriage_lease_seconds:g} s), the same command goes on",
+                code=Code.INTERRUPTED,
+            ) from None
+    if as_json:
+        sys.stdout.write(json.dumps(plain(outcome), indent=2) + "\n")
+    else:
+        show(outcome, stdout())
+    return outcome.code
+
+
+async def _run(wanted: Wanted, wiring: Wiring) -> Outcome:
+    began, console = time.monotonic(), stderr()
+    async with wiring.ledger() as ledger, wiring.ports(ledger) as ports:
+        inputs = await inputs_for(wanted, wiring.settings, ports)
+        if inputs.policy_notice:
+            console.print(f"Warning: {clean(inputs.policy_notice)}")
+        with Progress(inputs, console) as progress:
+            seen = watched(ports, progress, on_terminal=console.is_terminal)
+            try:
+                report = await execute(inputs, seen, by_hand=True)
+            except ReadFailed as failure:
+                raise unreadable(failure, wiring.settings) from failure
+        look = await ports.ledger.leases.view(report.dedupe_key)
+        return Outcome(
+            inputs=inputs,
+            report=report,
+            look=look,
+            doubts=await doubts_of(look.run, ports.ledger.effects) if look.run else (),
+            text=await _text(inputs, ports),
+            seconds=time.monotonic() - began,
+        )
+
+
+async def _text(inputs: RunInputs, ports: Ports) -> str:
+    """The report of an observe run, if it is still this run's."""
+    if inputs.mode is not Mode.OBSERVE:
+        return ""
+    key = DedupeKey.parse(inputs.dedupe_key)
+    found = await ports.ledger.repositories.report(report_path(inputs, key.job, key.window))
+    return found.text if found is not None and found.dedupe_key == inputs.dedupe_key else ""

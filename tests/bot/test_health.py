@@ -1,0 +1,129 @@
+"""Health, readiness and metrics over real HTTP."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.enqueue import SAFE_SETTINGS
+from ledger.connection import connect_sync
+from ledger.server import EmbeddedServer
+from tests.bot.receiver import Receiver, command, receiving
+
+Samples = dict[tuple[str, ...], float]
+
+
+async def metrics(receiver: Receiver) -> Samples:
+    """Name and label values of each sample, as Prometheus reads them."""
+    answer = await receiver.client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+async def test_alive_and_ready(receiver: Receiver) -> None:
+    """With what waits in the queue."""
+    assert (await receiver.client.get("/healthz")).json() == {"alive": True}
+    assert (await receiver.client.get("/readyz")).json() == {"ready": True, "waiting": 0}
+    await receiver.deliver(command())
+    assert (await receiver.client.get("/readyz")).json() == {"ready": True, "waiting": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("appendonly", "no"), ("appendfsync", "everysec"), ("maxmemory-policy", "allkeys-lru")],
+)
+async def test_a_redis_that_may_lose_writes(receiver: Receiver, name: str, value: str) -> None:
+    """503, naming the setting and what it should be."""
+    safe = SAFE_SETTINGS[name]
+    with connect_sync(receiver.redis_url) as client:
+        client.config_set(name, value)
+        try:
+            answer = await receiver.client.get("/readyz")
+        finally:
+            client.config_set(name, safe)
+    assert answer.status_code == 503
+    assert answer.json() == {"ready": False, "problems": [f"{name} is {value!r}, not {safe!r}"]}
+    assert (await receiver.client.get("/readyz")).status_code == 200
+
+
+async def test_a_redis_that_hides_its_settings(tmp_path: Path) -> None:
+    """As hosted ones do: what it tells elsewhere is looked at."""
+    with EmbeddedServer(tmp_path) as server, connect_sync(server.url) as client:
+        client.acl_setuser(
+            "app", enabled=True, passwords=["+pw"], keys=["*"], commands=["+@all", "-config"]
+        )
+        async with receiving(server.url.replace("unix://", "unix://app:pw@")) as receiver:
+            assert (await receiver.client.get("/readyz")).status_code == 200
+            client.config_set("maxmemory-policy", "volatile-ttl")
+            answer = await receiver.client.get("/readyz")
+            assert answer.json()["problems"] == [
+                "maxmemory-policy is 'volatile-ttl', not 'noeviction'"
+            ]
+
+
+async def test_redis_gone(tmp_path: Path) -> None:
+    """Alive, not ready; the metrics say which."""
+    with EmbeddedServer(tmp_path) as server:
+        async with receiving(server.url) as receiver:
+            server.kill()
+            assert (await receiver.client.get("/healthz")).status_code == 200
+            answer = await receiver.client.get("/readyz")
+            assert answer.status_code == 503
+            assert answer.json() == {"ready": False, "problems": ["Redis is out of reach"]}
+            await receiver.deliver(command())
+            samples = await metrics(receiver)
+            assert samples["retriage_ledger_up",] == 0
+            assert samples["retriage_deliveries_total", "refused"] == 1
+            assert ("retriage_queue_jobs",) not in samples
+
+
+async def test_what_is_counted(receiver: Receiver) -> None:
+    """Everything that an alert or a bill hangs on."""
+    counters = receiver.link.ledger.counters
+    await counters.requests("read", 7)
+    await counters.incident("duplicate-comment", "issue 1")
+    completed = datetime(2026, 9, 16, 1, 2, 3, tzinfo=UTC)
+    with connect_sync(receiver.redis_url) as client:
+        client.hset("counters", mapping={"effects:confirmed": 3, "runs:completed": 2})
+        client.hset("counters", mapping={"cost:estimated_usd": "0.31", "cost:turns": 9})
+        client.zadd("runs::needs-review", {"a-run": 0})
+        client.hset("completed", "acme/api daily-issue-triage", int(completed.timestamp() * 1000))
+    await receiver.deliver(command())
+    samples = await metrics(receiver)
+    assert samples["retriage_ledger_up",] == 1
+    assert samples["retriage_runs", "needs-review"] == 1
+    assert samples["retriage_runs", "completed"] == 0
+    assert samples["retriage_attempts_total", "completed"] == 2
+    assert samples["retriage_effects_total", "confirmed"] == 3
+    assert samples["retriage_incidents_total", "duplicate-comment"] == 1
+    assert samples["retriage_github_requests_total", "read"] == 7
+    assert samples["retriage_model_cost_estimated_usd_total",] == 0.31
+    assert samples["retriage_model_usage_total", "turns"] == 9
+    assert samples["retriage_queue_jobs",] == 1
+    assert samples["retriage_due",] == 0
+    assert samples["retriage_deliveries_total", "accepted"] >= 1
+    assert (
+        samples["retriage_last_completed_window_timestamp", "daily-issue-triage", "acme/api"]
+        == completed.timestamp()
+    )
+
+
+async def test_each_runs_status_is_there_from_the_start(receiver: Receiver) -> None:
+    """Zero is a number to alert on; nothing is not."""
+    samples = await metrics(receiver)
+    assert {key[1] for key in samples if key[0] == "retriage_runs"} == {
+        "queued",
+        "running",
+        "waiting",
+        "completed",
+        "no-change",
+        "failed-before-write",
+        "failed-after-write",
+        "needs-review",
+    }

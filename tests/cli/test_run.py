@@ -1,0 +1,123 @@
+"""``retriage run``: one window, here and now, and again."""
+
+import json
+
+from sandbox.github.faults import POST_COMMENT, POST_LABELS
+from sandbox.model import Misbehaviour
+from tests.cli.terminal import NO_APP, REPOSITORY, World, today
+
+
+def test_twice_is_once(here: World) -> None:
+    """The second run reuses the first: one comment on each issue, no further write."""
+    first = here.terminal.type("run", REPOSITORY)
+    assert first.code == 0, first.err
+    assert first.out.startswith(f"✓ completed  daily-issue-triage {today()}  {REPOSITORY}")
+    assert first.out.splitlines()[-1].startswith("Evidence: retriage show daily-issue-triage:R")
+    names = [line.split("  ")[0] for line in first.err.splitlines()]
+    assert names[:4] == ["Snapshot", "Plan", "Wrote", "Read back"]
+    assert "\nRUN-COMPLETED run=" in first.err
+    assert here.bot_comments() == 3
+    before = len(here.writes())
+
+    second = here.terminal.type("run", REPOSITORY, "--json")
+    assert second.code == 0
+    answer = second.json
+    assert (answer["outcome"], answer["status"]) == ("reused", "completed")
+    assert answer["drift"] == []
+    assert answer["run"]["dedupe_key"] == answer["dedupe_key"]
+    assert "RUN-REUSED run=" in second.err
+    assert len(here.writes()) == before
+
+
+def test_drift_is_told_and_left(here: World) -> None:
+    """What people changed since is printed; nothing is written."""
+    assert here.terminal.type("run", REPOSITORY).code == 0
+    here.github.as_user("maintainer").unlabel(REPOSITORY, 1, "bug")
+    before = len(here.writes())
+    ended = here.terminal.type("run", REPOSITORY)
+    assert ended.code == 0
+    assert "\nDrift: issue 1: label 'bug' is gone\n" in ended.out
+    assert len(here.writes()) == before
+
+
+def test_observing_writes_nothing_and_prints_the_writes(here: World) -> None:
+    """The report has the exact writes, and titles of strangers do no harm in a terminal."""
+    here.github.add_issue(
+        REPOSITORY,
+        "Crash \x1b[2J\u202e of 中文 عربي <img onerror> @everyone",
+        "x",
+        author="reporter",
+    )
+    token = here.github.add_token("alice")
+    ended = here.terminal.type("run", REPOSITORY, "--mode", "observe", **NO_APP, GITHUB_TOKEN=token)
+    assert ended.code == 0, ended.err
+    assert here.writes() == []
+    assert "- labels: issues/1/labels: +bug" in ended.out
+    assert "中文 عربي" in ended.out
+    assert not {"\x1b", "\u202e"} & set(ended.out)
+    result = [line for line in ended.out.splitlines() if line.startswith("Result: ")]
+    assert result[0].endswith(f"reports/acme/api/daily-issue-triage/{today()}.md")
+
+
+def test_a_lost_reply_then_again(here: World) -> None:
+    """The comment landed, its reply did not: failed-after-write; the next run adopts it."""
+    here.github.fail(POST_COMMENT, "apply then drop")
+    first = here.terminal.type("run", REPOSITORY)
+    assert first.code in (0, 1)
+    if first.code == 1:
+        assert "‼ failed-after-write" in first.out
+        again = first.out.splitlines()[-1].removeprefix("Again: retriage ")
+        assert here.terminal.type(*again.split()).code == 0
+    assert here.bot_comments() == 3
+
+
+def test_a_proof_is_pending(here: World) -> None:
+    """Not seen and not proved absent: 1; asked again before the proof, 99 with the time."""
+    here.github.fail(POST_COMMENT, "502")
+    longer = {"RETRIAGE_ABSENCE_WINDOW_SECONDS": "600"}
+    first = here.terminal.type("run", REPOSITORY, **longer)
+    assert first.code == 1
+    assert "failed-after-write" in first.out
+    second = here.terminal.type("run", REPOSITORY, **longer)
+    assert second.code == 99
+    assert "a proof is pending, until 20" in second.out
+    assert "Asia/Taipei (" in second.out
+    assert here.bot_comments() == 2
+
+
+def test_a_conflict_needs_a_person(here: World) -> None:
+    """3, with what is undecided, what was tried, and what to do; and again, without a write."""
+    here.github.fail(POST_LABELS, "422")
+    first = here.terminal.type("run", REPOSITORY)
+    assert first.code == 3, first.out
+    assert "? needs-review" in first.out
+    assert "undecided  issues/1/labels: +bug, conflict" in first.out
+    before = len(here.writes())
+    second = here.terminal.type("run", REPOSITORY, "--json")
+    assert second.code == 3
+    assert second.json["outcome"] == "stopped"
+    assert len(here.writes()) == before
+    listed = here.terminal.type("runs", "--status", "needs-review")
+    for word in ("undecided", "tried", "read", "do"):
+        assert f"\n  {word} " in listed.out
+
+
+def test_the_model_fails_before_any_write(here: World) -> None:
+    """1, nothing written, and the same command goes on."""
+    here.model.misbehave(Misbehaviour.UNAUTHORIZED)
+    ended = here.terminal.type("run", REPOSITORY, "--json")
+    assert ended.code == 1
+    assert ended.json["status"] == "failed-before-write"
+    assert here.writes() == []
+    here.model.reset()
+    assert here.terminal.type("run", REPOSITORY).code == 0
+
+
+def test_a_broken_policy_stops_nothing_that_the_last_good_one_allowed(here: World) -> None:
+    """It is said, with the line."""
+    assert here.terminal.type("run", REPOSITORY, "--mode", "observe").code == 0
+    here.github.put_file(REPOSITORY, ".github/retriage.yml", "jobs: 1\n")
+    ended = here.terminal.type("run", REPOSITORY, "--json")
+    assert ended.code == 0
+    assert "Warning: The policy file is broken, the last good one is used: line 1" in ended.err
+    assert json.loads(ended.out)["status"] == "completed"
