@@ -47,14 +47,36 @@ def main(arguments: list[str]) -> int:
 def run_web(settings: WebSettings, log: Log) -> None:
     """Receive until SIGTERM or SIGINT. Raises SettingsError where the address is taken."""
     listener = listen(settings.host, settings.port)
+    ending = _Ending()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stay)
-    asyncio.run(_serve(settings, log, listener))
+        signal.signal(number, ending)
+    asyncio.run(_serve(settings, log, listener, ending))
 
 
-async def _serve(settings: WebSettings, log: Log, listener: socket.socket) -> None:
+class _Ending:
+    """What a signal does before uvicorn listens to signals, and after it did.
+
+    uvicorn sends itself the signal once more when it has ended: that must not kill.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._server: uvicorn.Server | None = None
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def of(self, server: uvicorn.Server) -> None:
+        self._server = server
+        server.should_exit = self._asked
+
+
+async def _serve(settings: WebSettings, log: Log, listener: socket.socket, ending: _Ending) -> None:
     async with linked(settings.redis_url.get_secret_value()) as link:
         server = make_server(make_app(settings, link, log))
+        ending.of(server)
         host, port = listener.getsockname()[:2]
         log("LISTENING", address=f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await server.serve(sockets=[listener])
@@ -96,10 +118,6 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise SettingsError((f"PORT: cannot listen at {host}:{port}: {error.strerror}",)) from None
     return listener
-
-
-def _stay(_number: int, _frame: FrameType | None) -> None:
-    """uvicorn ends by itself, then sends itself the signal once more: that must not kill."""
 
 
 def _web() -> None:

@@ -13,6 +13,7 @@ while no clock ran is due at the next tick.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from anyio import to_thread
@@ -40,14 +41,14 @@ AGAIN_TICKS: Final = 5
 async def tick(link: Link, now: datetime, *, tick_seconds: int = 60) -> int:
     """Enqueue a job for everything that is due at ``now``; how many were new.
 
-    A ledger without an epoch was never used, or was lost: then nothing is due in it, and what is
-    installed has to be asked for again.
+    A ledger without an epoch, in which nothing is to come, was never used or was lost: what is
+    installed has to be asked for (again), or nothing would ever fall due.
 
     Raises LedgerUnavailableError; whatever was taken by then comes again by itself.
     """
     again_in = timedelta(seconds=AGAIN_TICKS * tick_seconds)
     enqueued = 0
-    if not await link.has_epoch():
+    if not await link.has_epoch() and not await link.ledger.due.upcoming(1):
         enqueued += await _put(link, [Due(DueKind.RECOVER, "ledger")], now, tick_seconds)
     for _ in range(MOST_BATCHES):
         taken = await link.ledger.due.take(now, BATCH, again_in)
@@ -70,9 +71,10 @@ class Ticker(CronScheduler):
     Its entry in Redis is a courtesy: it may fail, the beat goes on.
     """
 
-    def __init__(self, redis: Redis, beat: Callable[[], None], seconds: int) -> None:
+    def __init__(self, redis: Redis, beat: Callable[[], None], seconds: int, log: Log) -> None:
         super().__init__(redis)
         self._beat = beat
+        self._say_born = partial(log, "CLOCK-STARTED", seconds=seconds)
         self.register(beat, QUEUE, interval=seconds)
 
     def enqueue_jobs(self) -> list[CronJob]:
@@ -84,7 +86,8 @@ class Ticker(CronScheduler):
         return due
 
     def register_birth(self) -> None:
-        """Show that this clock lives."""
+        """Show that this clock lives, and that it can be told to end."""
+        self._say_born()
         with suppress(RedisError):
             super().register_birth()
 
@@ -112,7 +115,6 @@ def run_clock(settings: ClockSettings, log: Log) -> None:
     """
     url = settings.redis_url.get_secret_value()
     seconds = settings.retriage_tick_seconds
-    log("CLOCK-STARTED", seconds=seconds)
     with connect_sync(url, timeout=REDIS_TIMEOUT) as redis, start_blocking_portal() as portal:
 
         def beat() -> None:
@@ -124,7 +126,7 @@ def run_clock(settings: ClockSettings, log: Log) -> None:
                 raise
 
         with suppress(StopRequested):  # which RQ itself lets through while a clock is born
-            Ticker(redis, beat, seconds).start()  # type: ignore[no-untyped-call]
+            Ticker(redis, beat, seconds, log).start()  # type: ignore[no-untyped-call]
     log("CLOCK-STOPPED")
 
 
@@ -132,7 +134,7 @@ async def _beat(url: str, seconds: int, log: Log) -> None:
     try:
         async with linked(url) as link:
             enqueued = await tick(link, datetime.now(UTC), tick_seconds=seconds)
-    except LedgerUnavailableError as error:
+    except (LedgerUnavailableError, RedisError, ValueError) as error:
         log("TICK-FAILED", reason=str(error))
         return
     if enqueued:

@@ -57,7 +57,7 @@ class Health:
         except LedgerUnavailableError:
             registry.register(_Down())
         else:
-            registry.register(_Ledger(counts, waiting))
+            registry.register(LedgerMetrics(counts, waiting))
         text = generate_latest(registry) + generate_latest(self._registry)
         return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -75,12 +75,15 @@ class _Down(Collector):
         yield _up(0)
 
 
-class _Ledger(Collector):
+class LedgerMetrics(Collector):
+    """What the ledger counts, and how many jobs wait, as Prometheus names it."""
+
     def __init__(self, counts: Counts, waiting: int) -> None:
         self._counts = counts
         self._waiting = waiting
 
     def collect(self) -> Iterable[Metric]:
+        """All of them."""
         counts = self._counts
         yield _up(1)
         runs = {str(status): number for status, number in counts.runs_now.items()}

@@ -5,7 +5,8 @@ The words of this package:
 - ``DELIVERY accepted|ignored|duplicate|refused`` guid, event, action, sender, repository, asks,
   status, reason: one line for each webhook
 - ``CRON accepted|refused`` job, window, known, enqueued, status, reason: one for each request
-- ``TICK`` enqueued: a tick that found something to do; ``TICK-FAILED`` reason: Redis is gone
+- ``TICK`` enqueued: a tick that found something to do; ``TICK-FAILED`` reason: Redis is
+  gone, or what stands in it cannot be read
 - ``LISTENING`` address, ``STOPPED``; ``CLOCK-STARTED`` seconds, ``CLOCK-STOPPED``: the processes
 - ``LOG`` severity, logger, message, error, at_code: what a library said
 

@@ -94,8 +94,8 @@ def run(
     mode: Annotated[
         str | None,
         typer.Option(
-            metavar="observe|label|comment",
-            help="How far to go. Default: as the policy says.",
+            metavar="MODE",
+            help="How far to go: observe, label or comment. Default: as the policy says.",
             show_default=False,
         ),
     ] = None,

@@ -82,8 +82,8 @@ def _mode(text: str | None) -> Mode | None:
     except ValueError as error:
         known = [str(mode) for mode in Mode]
         raise CommandError(
-            f"--mode {clean(text or '')!r} is no mode{did_you_mean(text or '', known)}: "
-            f"{', '.join(known)}"
+            f"--mode {clean(text or '')!r} is none of {', '.join(known)}"
+            f"{did_you_mean(text or '', known)}"
         ) from error
 
 
@@ -116,10 +116,10 @@ async def inputs_for(wanted: Wanted, settings: Settings, ports: Ports) -> RunInp
     try:
         slot = slot_of(record.policy, wanted.window, now)
     except ValueError as error:
-        raise CommandError(f"--window {clean(str(error))}") from error
+        raise CommandError(f"--window: {clean(str(error))}") from error
     if slot.due_at > now:
         due = at(slot.due_at, record.policy.schedule.timezone)
-        raise CommandError(f"--window {slot.key} is not due before {due}")
+        raise CommandError(f"--window: {slot.key} is not due before {due}")
     return await inputs_of(record, wanted.job, slot, Ask(by="hand", mode=wanted.mode), ports)
 
 

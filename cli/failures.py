@@ -11,7 +11,6 @@ import traceback
 from enum import IntEnum
 from urllib.parse import urlsplit
 
-from bot.settings import SettingsError as BotSettingsError
 from cli.terminal import clean, stderr
 from ledger.errors import (
     DataFolderInUseError,
@@ -61,7 +60,7 @@ def explained(error: BaseException) -> CommandError:
             return error
         case KeyboardInterrupt():
             return CommandError("interrupted", code=Code.INTERRUPTED)
-        case SettingsError() | BotSettingsError():
+        case SettingsError():
             return CommandError(*error.problems)
         case PolicyError():
             return CommandError(*(str(problem) for problem in error.problems))
@@ -125,7 +124,7 @@ def _server(error: ServerStartError) -> CommandError:
 def _unexpected(error: BaseException) -> CommandError:
     """One line; the details go into a file of their own, for a report."""
     name = type(error).__name__
-    said = clean(str(error))[:200]
+    said = clean(str(error))[:200].rstrip(".")
     handle, path = tempfile.mkstemp(prefix="retriage-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
         file.write("".join(traceback.format_exception(error)))

@@ -13,11 +13,11 @@ from rich.text import Text
 from cli.failures import Code, CommandError
 from cli.options import did_you_mean
 from cli.review import Doubt, doubts_of, lines_of
-from cli.store import has_ledger, ledger_at, ledger_url
-from cli.terminal import clean, cleaned, shown, stderr, stdout
+from cli.store import has_ledger, ledger_at, ledger_url, settings_to_look
+from cli.terminal import clean, shown, stderr, stdout
 from ledger.ledger import Ledger
 from triage.contract import RunRecord, Status
-from worker.settings import Process, Settings, read_settings
+from worker.settings import Settings
 
 FIRST = (Status.NEEDS_REVIEW, Status.FAILED_AFTER_WRITE, Status.FAILED_BEFORE_WRITE)
 """What needs somebody stands above what does not; within each, the newest first."""
@@ -41,7 +41,7 @@ class Filter:
 def list_runs(wanted: Filter, *, as_json: bool) -> int:
     """Print them."""
     status = _status(wanted.status)
-    settings = read_settings(Process.CLOCK)
+    settings = settings_to_look()
     runs: list[RunRecord] = []
     doubts: Doubts = {}
     if has_ledger(settings):
@@ -67,7 +67,7 @@ def _status(word: str | None) -> Status | None:
     except ValueError as error:
         known = [str(status) for status in Status]
         raise CommandError(
-            f"--status {clean(word)!r} is no status{did_you_mean(word, known)}: {', '.join(known)}"
+            f"--status {clean(word)!r} is none of {', '.join(known)}{did_you_mean(word, known)}"
         ) from error
 
 
@@ -169,4 +169,4 @@ def _plain(run: RunRecord, doubts: tuple[Doubt, ...] | None) -> dict[str, Any]:
     }
     if doubts is not None:
         listed["undecided"] = [doubt.plain() for doubt in doubts]
-    return dict(cleaned(listed))
+    return listed

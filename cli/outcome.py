@@ -13,7 +13,7 @@ from rich.text import Text
 from cli.failures import Code
 from cli.review import Doubt, lines_of
 from cli.showing import contract_of
-from cli.terminal import at, clean, clean_lines, cleaned, seconds, shown
+from cli.terminal import at, clean, clean_lines, seconds, shown
 from ledger.records import Look
 from triage.contract import RunInputs, Status
 from triage.identifiers import DedupeKey, Mode
@@ -53,9 +53,9 @@ class Outcome:
 
 
 def plain(outcome: Outcome) -> dict[str, Any]:
-    """One JSON object."""
+    """One JSON object; what does not show is escaped in it, not dropped."""
     report, look = outcome.report, outcome.look
-    told = {
+    return {
         "dedupe_key": report.dedupe_key,
         "outcome": report.outcome,
         "status": report.status,
@@ -68,7 +68,6 @@ def plain(outcome: Outcome) -> dict[str, Any]:
         "report": outcome.text or None,
         "run": contract_of(look) if look.run is not None else None,
     }
-    return dict(cleaned(told))
 
 
 def show(outcome: Outcome, console: Console) -> None:

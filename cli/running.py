@@ -1,19 +1,20 @@
 """``retriage run``: one window, here and now, through the same door as a worker's."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import sys
 import time
 
 from cli.asking import Wanted, inputs_for, unreadable
-from cli.failures import Code, CommandError, out_of_reach
+from cli.failures import Code, CommandError, explained, out_of_reach
 from cli.outcome import Outcome, plain, show
 from cli.progress import Progress, watched
 from cli.review import doubts_of
 from cli.store import ledger_url
 from cli.terminal import clean, stderr, stdout
-from ledger.errors import LedgerUnavailableError
+from ledger.errors import LeaseLost, LedgerUnavailableError
 from triage.contract import RunInputs
 from triage.identifiers import DedupeKey, Mode
 from triage.summary import report_path
@@ -35,16 +36,21 @@ def run_here(wanted: Wanted, settings: Settings, *, as_json: bool) -> int:
         except LedgerUnavailableError as error:
             wiring.log("STATE-NOT-SAVED", reason=out_of_reach(error))
             return Code.FAILED
+        except LeaseLost as lost:
+            wiring.log("RUN-REFUSED", run=str(lost), reason=str(explained(lost)))
+            return Code.FAILED
         except KeyboardInterrupt:
             raise CommandError(
                 "interrupted: what was begun is in the ledger; once its lease has lapsed "
                 f"({settings.retriage_lease_seconds:g} s), the same command goes on",
                 code=Code.INTERRUPTED,
             ) from None
-    if as_json:
-        sys.stdout.write(json.dumps(plain(outcome), indent=2) + "\n")
-    else:
-        show(outcome, stdout())
+    with contextlib.suppress(BrokenPipeError):  # who reads may leave; the code stays the run's
+        if as_json:
+            sys.stdout.write(json.dumps(plain(outcome), indent=2) + "\n")
+        else:
+            show(outcome, stdout())
+        sys.stdout.flush()
     return outcome.code
 
 

@@ -2,7 +2,7 @@
 
 import os
 
-from cli.failures import CommandError
+from cli.failures import Code, CommandError, out_of_reach
 
 
 def serve_web() -> int:
@@ -16,9 +16,15 @@ def serve_web() -> int:
 def serve_worker() -> int:
     """Run jobs until SIGTERM."""
     _shared()
+    from redis.exceptions import ConnectionError as NoConnectionError
+    from redis.exceptions import TimeoutError as NoReplyError
+
     from worker.__main__ import main
 
-    return main()
+    try:
+        return main()
+    except (NoConnectionError, NoReplyError) as error:
+        raise CommandError(out_of_reach(error), code=Code.FAILED) from error
 
 
 def serve_clock() -> int:

@@ -9,13 +9,12 @@ import yaml
 
 from cli.failures import Code, CommandError
 from cli.options import did_you_mean
-from cli.store import has_ledger, ledger_at, ledger_url
+from cli.store import has_ledger, ledger_at, ledger_url, settings_to_look
 from cli.terminal import SENTENCES, clean, cleaned
 from ledger.ledger import Ledger
 from ledger.records import Look
 from triage.contract import RunRecord, Status, contract
 from triage.identifiers import DedupeKey, MalformedKeyError
-from worker.settings import Process, read_settings
 
 _KNOWN_KEYS = 500
 """Newest runs among which a mistyped key is looked for."""
@@ -23,7 +22,7 @@ _KNOWN_KEYS = 500
 
 def show_run(key: str, *, as_json: bool) -> int:
     """Print it as YAML, or as JSON."""
-    settings = read_settings(Process.CLOCK)
+    settings = settings_to_look()
     if not has_ledger(settings):
         raise CommandError(
             f"no run {clean(key)!r}: there is no ledger in {settings.data_dir} yet, and REDIS_URL "

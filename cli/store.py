@@ -1,15 +1,22 @@
 """Where the ledger is: at REDIS_URL, or in the data folder behind a server of our own."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cli.failures import CommandError
 from ledger.connection import connect
 from ledger.ledger import Ledger, open_ledger
 from ledger.server import EmbeddedServer
 from ledger.timing import LedgerTiming
-from worker.settings import Settings
+from worker.settings import Process, Settings, read_settings
+
+
+def settings_to_look() -> Settings:
+    """Where the ledger is, without the secrets that only writing needs. Raises SettingsError."""
+    secrets = ("app_id", "private_key", "private_key_path", "marker_keys")
+    return read_settings(Process.CLOCK, **dict.fromkeys(secrets))
 
 
 @contextmanager
@@ -20,17 +27,14 @@ def ledger_url(settings: Settings) -> Iterator[str]:
     CommandError, DataFolderInUseError and ServerStartError.
     """
     if settings.redis_url is not None:
-        yield settings.redis_url.get_secret_value()
+        yield _checked(settings.redis_url.get_secret_value())
         return
-    server = EmbeddedServer(settings.data_dir)
-    try:
-        server.__enter__()
-    except OSError as error:
-        raise _unusable(settings.data_dir, error) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(EmbeddedServer(settings.data_dir))
+        except OSError as error:
+            raise _unusable(settings.data_dir, error) from error
         yield server.url
-    finally:
-        server.__exit__(None, None, None)
 
 
 @asynccontextmanager
@@ -48,3 +52,11 @@ def has_ledger(settings: Settings) -> bool:
 def _unusable(folder: Path, error: OSError) -> CommandError:
     why = error.strerror or type(error).__name__
     return CommandError(f"RETRIAGE_DATA_DIR: {error.filename or folder} cannot be used: {why}")
+
+
+def _checked(url: str) -> str:
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise CommandError("REDIS_URL is no address; one looks like redis://host:6379/0") from error
+    return url

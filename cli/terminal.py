@@ -3,6 +3,7 @@
 A status is a word, a shape and a colour, so that none of them alone carries it.
 """
 
+import os
 import sys
 import unicodedata
 from collections.abc import Mapping
@@ -51,6 +52,13 @@ SENTENCES: Mapping[Status, str] = {
 }
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read has left (``| head``): the exit code stays the command's."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
 def stdout() -> Console:
     """Where answers go."""
     return _console(sys.stdout)
@@ -63,7 +71,7 @@ def stderr() -> Console:
 
 def _console(stream: Any) -> Console:
     """Plain where it is piped; a width that was asked for (COLUMNS) holds there too."""
-    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = _Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if not console.is_terminal and console.width == 80:
         console.width = _PIPED_COLUMNS
     return console

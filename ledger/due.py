@@ -7,7 +7,7 @@ import redis.asyncio
 
 from ledger.codec import moment, stamp, text
 from ledger.connection import answered
-from ledger.records import Due
+from ledger.records import Due, DueKind
 from ledger.scripts import Script
 from ledger.timing import milliseconds
 
@@ -39,11 +39,12 @@ class DueSet:
 
     async def take(self, now: datetime, limit: int, again_in: timedelta) -> list[Due]:
         """What is due, oldest first; each stays, moved by ``again_in``, until it is removed: a
-        crash after this loses nothing."""
+        crash after this loses nothing. What a later version put there and this one cannot read
+        stays too."""
         again = stamp(now) + milliseconds(again_in)
-        return [
-            Due.parse(text(item)) for item in await self._take([KEY], [stamp(now), limit, again])
-        ]
+        taken = await self._take([KEY], [stamp(now), limit, again])
+        kinds = tuple(f"{kind} " for kind in DueKind)
+        return [Due.parse(text(item)) for item in taken if text(item).startswith(kinds)]
 
     async def upcoming(self, limit: int = 50) -> list[tuple[Due, datetime]]:
         """What falls due next and when, soonest first."""

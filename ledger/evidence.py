@@ -77,6 +77,8 @@ local function share(run_key, dedupe_key, fact)
       local holding = fact.evidence == 'conflict' and 'review' or 'unsettled'
       redis.call('HSET', key, 'holder', dedupe_key, 'holding', holding)
     end
+    -- A doubt may still be ended by whoever sent it; what a person must decide may not.
+    if mine and not in_doubt then close_claim(run_key, fact.key) end
     return
   end
   if mine then

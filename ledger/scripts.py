@@ -1,7 +1,8 @@
 """Lua scripts: each decision that two processes could take at once is one of them.
 
 A script checks everything before it changes anything, so it either happens or does not. The server
-runs one script at a time and writes its changes to the AOF as one block. Time is the server's.
+runs one script at a time and writes its changes to the AOF as one block. Time is the server's: its
+clock may be slewed, as time daemons do, but not stepped by more than a margin while runs are open.
 
 Keys are also made inside scripts, so the ledger lives on one server (with replicas, or without),
 not on a Redis Cluster.

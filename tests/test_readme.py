@@ -15,7 +15,7 @@ from worker.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-OF_THE_BOT = {"RETRIAGE_TICK_SECONDS"}
+OF_THE_BOT = {"HOST", "RETRIAGE_TICK_SECONDS"}
 
 
 def _variables() -> set[str]:

@@ -87,24 +87,31 @@ def judge(
     repository_labels: frozenset[str],
     inputs: RunInputs,
 ) -> list[RunEffect]:
-    """What the issue's present state makes of its effects that were never sent.
+    """What the issue's present state makes of its effects that are to be sent.
 
     In place already: confirmed. Not wanted any more: skipped, with the reason. Otherwise as they
-    are, with the labels that are still to be sent. ``issue`` is a Skip where it is gone.
+    are, with the labels that are still to be sent. ``issue`` is a Skip where it is gone. A comment
+    whose absence was proved after a send stays wanted.
     """
     effects = list(effects)
-    own = {label for record in known.values() for label in record.own_labels}
+    own = {label for record in known.values() for label in record.own_labels} - _put_back(effects)
     sent = any(effect.sends for effect in effects)
     why = issue if isinstance(issue, Skip) else _unwanted(issue, own, inputs, sent=sent)
     judged: list[RunEffect] = []
     for effect in effects:
-        if effect.evidence is not Evidence.ABSENT or effect.sends:
+        if effect.evidence is not Evidence.ABSENT or (effect.sends and effect.kind.creates):
             judged.append(effect)
         elif why is not None:
             judged.append(skipped(effect, why))
         elif isinstance(issue, Issue):
             judged.append(_judged(effect, issue, known, repository_labels, inputs, own))
     return judged
+
+
+def _put_back(effects: Iterable[RunEffect]) -> set[str]:
+    """Labels that the bot had added, and a person after it: they are the person's."""
+    kept = [e for e in effects if e.kind is EffectKind.UNLABEL and e.reason == Skip.HUMAN_LABELLED]
+    return {label for effect in kept for label in effect.labels}
 
 
 def _unwanted(issue: Issue, own: set[str], inputs: RunInputs, *, sent: bool) -> Skip | None:

@@ -17,6 +17,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictBool,
     StringConstraints,
     ValidationError,
     ValidationInfo,
@@ -120,7 +121,7 @@ class JobPolicy(_Strict):
     backlog: Backlog = Backlog.LABELS
     language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
     summary: Summary = Summary.DAILY
-    on_opened: bool = False
+    on_opened: StrictBool = False
     commands: Commands = Commands()
     memory: Literal["fresh", "findings", "resume"] = "fresh"
     budget_usd: Budget = Budget()

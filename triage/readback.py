@@ -141,13 +141,15 @@ def adopted(effect: RunEffect, hit: Hit, now: datetime) -> RunEffect:
 
     Confirmed when the marker on GitHub carries the intended digest. A body that differs from its
     own marker's digest was edited by a person and is left. Another digest means that the edit has
-    not landed: absent, to be done.
+    not landed, another key that it was signed for another place: absent, to be done.
     """
     reading = hit.found.reading
     known = {"github_id": hit.found.github_id, "url": hit.found.url, "when": now, "open": False}
     if reading.edited_by_person:
         skipped = {"evidence": Evidence.SKIPPED, "reason": Skip.HUMAN_EDITED}
         return effect.model_copy(update={**known, **skipped})
-    same = reading.marker is not None and reading.marker.digest == effect.digest
+    meant = (effect.effect_key, effect.digest)
+    marker = reading.marker
+    same = marker is not None and (marker.effect_key, marker.digest) == meant
     evidence = Evidence.CONFIRMED if same else Evidence.ABSENT
     return effect.model_copy(update={**known, "evidence": evidence, "reason": ""})

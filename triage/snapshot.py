@@ -100,14 +100,14 @@ def select(
     """
     taken: list[SnapshotIssue] = []
     passed: Counter[str] = Counter()
-    candidates = {
-        issue.id: issue
-        for issue in listed
+    candidates = [
+        issue
+        for issue in {issue.id: issue for issue in listed}.values()
         if not issue.is_pull_request
         and issue.author_id not in bot_ids
         and (issue.state == "open" or issue.id in always)
-    }
-    for issue in sorted(candidates.values(), key=lambda issue: (issue.created_at, issue.number)):
+    ]
+    for issue in sorted(candidates, key=lambda issue: (issue.created_at, issue.number)):
         asked = issue.id in always
         old = issue.created_at <= backlog_until and not asked
         reason = _passed_over(issue, settled, asked=asked, skip=old and backlog is Backlog.SKIP)

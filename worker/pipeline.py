@@ -26,6 +26,7 @@ from triage.admission import (
 from triage.contract import Attempt as AttemptRecord
 from triage.contract import RunInputs, RunRecord, Status
 from triage.identifiers import Mode
+from triage.plan import Plan
 from triage.readback import Hit
 from worker.ports import (
     AgentFailed,
@@ -43,7 +44,7 @@ from worker.stages.sampling import Absent, look
 from worker.stages.sending import StopSending
 from worker.stages.settling import RunReport, settle
 from worker.stages.summing import sum_up, write_report
-from worker.stages.writing import Writing
+from worker.stages.writing import Writing, groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ async def _begin(
     reading = isinstance(door.admission, Admit) and door.admission.step is Step.READ_BACK
     last = run.attempts[-1:]
     if last and not last[0].ended:
-        cut = last[0].model_copy(update={"until": lease.until, "ended": "lease lapsed"})
+        lapsed = min(door.look.lease.until or now, now)
+        cut = last[0].model_copy(update={"until": lapsed, "ended": "lease lapsed"})
         run = run.model_copy(update={"attempts": (*run.attempts[:-1], cut)})
     opened = AttemptRecord(owner=lease.owner, fence=lease.fence, began=now)
     run = run.model_copy(
@@ -210,7 +212,9 @@ async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:
 
 async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
     """The straight line. What is saved is not done again."""
-    repository = await attempt.ports.reader.repository_by_id(attempt.place)
+    reader = attempt.ports.reader
+    await attempt.ports.ledger.repositories.add_bot_id(await reader.bot_user_id())
+    repository = await reader.repository_by_id(attempt.place)
     if isinstance(repository, Gone):
         return Ending(f"the repository is gone: {repository}", retryable=False)
     if repository.archived:
@@ -222,7 +226,7 @@ async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
         await write_report(attempt, plan, snapshot)
         return Ending()
     await settle_doubts(attempt, taken_over=taken_over)
-    ending = await _write(Writing(attempt, snapshot, plan))
+    ending = await _write(attempt, plan)
     await read_back(attempt)
     status = attempt.status_so_far()
     reviewed = status is Status.NEEDS_REVIEW
@@ -234,10 +238,11 @@ async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
     return ending
 
 
-async def _write(writing: Writing) -> Ending:
+async def _write(attempt: Attempt, plan: Plan) -> Ending:
+    writing = Writing(attempt, plan)
     try:
-        for number, effects in list(writing.groups()):
-            await writing.write_issue(number, effects)
+        for number in groups(attempt.effects.values()):
+            await writing.write_issue(number)
     except StopSending as stop:
         return Ending(stop.reason, stop.retry_at, budget_spent=stop.budget_spent)
     return Ending()

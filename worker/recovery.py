@@ -15,6 +15,7 @@ from triage.readback import SAMPLES, Found, Hit, find, found, next_sample
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
 from worker.stages.converge import converge
+from worker.stages.epoch import standing_epoch
 from worker.stages.lookup import found_in
 from worker.stages.sampling import Absent, Pending, look, views
 from worker.stages.settling import RunReport
@@ -137,7 +138,11 @@ async def recover(name: str, ports: Ports) -> None:
 
 
 async def _installations(ports: Ports) -> None:
-    """Refill what the ledger knew of repositories, and have each read five times."""
+    """Refill what the ledger knew of repositories, and have each read five times.
+
+    A ledger that was wiped has no epoch yet: it gets one, so that it is quiet, and asked once.
+    """
+    await standing_epoch(ports)
     now = ports.clock.now()
     await ports.ledger.repositories.add_bot_id(await ports.reader.bot_user_id())
     for installation in await ports.reader.installations():

@@ -1,10 +1,10 @@
-"""The issues of a file in one window: what it costs in requests and sessions, and then once more."""
+"""The issues of a file in one window: its requests and sessions; then the same window again."""
 
 from dataclasses import dataclass
 
 from cli.demo import scene
 from cli.demo.stage import BOT, Stage
-from cli.demo.telling import Row, Tale
+from cli.demo.telling import Row, Tale, counted
 from cli.demo.watching import Watch, wanted, writes
 from cli.demo.ways_in import Entrance, by_hand
 from triage.contract import RunRecord, Status
@@ -38,7 +38,7 @@ class Backlog:
         """All of it. Raises StepError."""
         with self.tale.step("a signed webhook: the App is installed, the receiver takes it"):
             await self._install()
-        with self.tale.step(f"a window of {self.issues} issues, by cron"):
+        with self.tale.step(f"a window of {counted(self.issues, 'issue')}, by cron"):
             run = await self._window()
         with self.tale.step("the requests and sessions that it took"):
             self._count(run)
@@ -65,7 +65,7 @@ class Backlog:
         sessions = self.stage.model.counts["sessions"]
         most_sessions = max(1, self.issues // FEWEST_OF_A_SESSION)
         made = writes(requests)
-        shows = f"{self.issues} issues in {sessions} sessions of the model"
+        shows = f"{counted(self.issues, 'issue')} in {counted(sessions, 'session')} of the model"
         self.tale.rows.append(Row(run, made, len(requests), shows))
         triaged = sum(
             len(self.watch.comments(self.name, issue.number)) == 1
@@ -83,11 +83,12 @@ class Backlog:
             "agent_sessions_bound": most_sessions,
         }
         self.tale.proved(
-            f"{self.issues} issues, {len(requests)} requests to GitHub of {most} allowed: "
-            f"{len(requests) / self.issues:.2f} per issue, {made} of them writes."
+            f"{counted(self.issues, 'issue')}, {len(requests)} requests to GitHub of {most} "
+            f"allowed: {len(requests) / self.issues:.2f} per issue, {made} of them writes."
         )
-        self.tale.proved(f"{triaged} issues labelled and commented, the others held.")
-        self.tale.proved(f"{sessions} sessions of the model of {most_sessions} allowed.")
+        held = self.issues - triaged
+        self.tale.proved(f"{triaged} labelled and commented, {held} held for a person.")
+        self.tale.proved(f"{counted(sessions, 'session')} of the model, {most_sessions} allowed.")
         wanted(len(requests) <= most, f"{len(requests)} requests, {most} are allowed")
         wanted(sessions <= most_sessions, f"{sessions} sessions, {most_sessions} are allowed")
 

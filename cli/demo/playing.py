@@ -14,6 +14,7 @@ from types import FrameType
 
 from cli.demo import scene
 from cli.demo.backlog import Backlog
+from cli.demo.mishaps import Mishaps
 from cli.demo.stage import Bounds, Stage, staged
 from cli.demo.story import Story
 from cli.demo.telling import Tale
@@ -90,12 +91,12 @@ def _told(stage: Stage, tale: Tale, wish: Wish, plot: Plot) -> int:
 
 
 async def _story(watch: Watch, entrance: Entrance, tale: Tale) -> None:
-    await Story(watch, entrance, tale).play()
+    mishaps = Mishaps(watch)
+    mishaps.arm()
+    await Story(watch, entrance, tale, mishaps).play()
 
 
-async def _backlog(
-    watch: Watch, entrance: Entrance, tale: Tale, *, name: str, issues: int
-) -> None:
+async def _backlog(watch: Watch, entrance: Entrance, tale: Tale, *, name: str, issues: int) -> None:
     await Backlog(watch, entrance, tale, name, issues).play()
 
 

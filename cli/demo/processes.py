@@ -67,7 +67,8 @@ class Process:
 
     def lines(self, *words: str) -> list[str]:
         """What it said so far: the lines that hold all these words."""
-        texts = (each.read_text(encoding="utf-8", errors="replace") for each in (self.out, self.log))
+        files = (self.out, self.log)
+        texts = (each.read_text(encoding="utf-8", errors="replace") for each in files)
         lines = (line for text in texts for line in text.splitlines())
         return [line for line in lines if all(word in line for word in words)]
 

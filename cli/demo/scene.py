@@ -1,8 +1,8 @@
-"""The GitHub of the demo: one organisation, a repository for each thing that is shown, its people."""
+"""The GitHub of the demo: an organisation with a repository for each thing that is shown."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 
 from cli.demo.stage import APP
 from sandbox import issues_csv
@@ -17,16 +17,22 @@ QUIET = "acme/docs"
 UNASKED = "acme/billing"
 UNSEEN = "acme/mobile"
 TAMPERED = "acme/web"
+SHOWN = (MAIN, KILLED, QUIET, UNASKED, UNSEEN, TAMPERED)
+"""All of them, in the order in which their runs are shown."""
 
 REPORTER = "ada"
 MAINTAINER = "maria"
+USUAL_ISSUES = 300
 MOST_ISSUES = 1000
 """Of one window: the policy allows no more."""
+
+HOURS_DUE = 6
+"""How long ago the window fell due: the next one is far off, whenever the demo is played."""
 
 _POLICY = """\
 jobs:
   daily-issue-triage:
-    schedule: {every: daily, at: "00:00", timezone: UTC}
+    schedule: {every: daily, at: "%s", timezone: UTC}
     mode: comment
     labels:
       bug: Something that should work does not
@@ -51,9 +57,9 @@ def story(github: GitHub) -> None:
     """The world of the story. The App is not installed anywhere yet."""
     github.add_organization(ORGANISATION)
     rows = issues_csv.load(issues_csv.DEMO, MAIN)
-    for name in (MAIN, KILLED, QUIET, UNASKED, UNSEEN, TAMPERED):
+    for name in SHOWN:
         github.add_repository(name)
-        github.put_file(name, ".github/retriage.yml", _POLICY)
+        github.put_file(name, ".github/retriage.yml", policy())
         github.add_collaborator(name, MAINTAINER, "triage")
     others = [IssueRow(name, "", "", title, body) for name, title, body in _OTHERS]
     github.fill(dated([*rows, *others]))
@@ -64,10 +70,11 @@ def story(github: GitHub) -> None:
 
 def backlog(github: GitHub, name: str, rows: Sequence[IssueRow]) -> None:
     """One repository, whose policy takes all these issues at once."""
-    most = min(MOST_ISSUES, max(300, len(rows)))
     github.fill(dated(rows))
-    policy = f"{_POLICY}    max_issues: {most}\n    budget_usd: {{cold: 100.00}}\n"
-    github.put_file(name, ".github/retriage.yml", policy)
+    text = f"{policy()}    max_issues: {max(USUAL_ISSUES, len(rows))}\n"
+    if len(rows) > USUAL_ISSUES:  # they cost more than a run may by default
+        text += "    budget_usd: {cold: 100.00}\n"
+    github.put_file(name, ".github/retriage.yml", text)
 
 
 def repositories(rows: Iterable[IssueRow]) -> list[str]:
@@ -80,8 +87,17 @@ def install(github: GitHub, names: Sequence[str]) -> int:
     return github.install(APP, names[0].partition("/")[0], names)
 
 
+def policy() -> str:
+    """The file, with a schedule whose newest window is the one of ``due_at``."""
+    return _POLICY % f"{due_at():%H:%M}"
+
+
+def due_at() -> datetime:
+    """When the window fell due."""
+    return datetime.now(UTC).replace(minute=0, second=0) - timedelta(hours=HOURS_DUE)
+
+
 def dated(rows: Iterable[IssueRow]) -> list[IssueRow]:
-    """The rows, each from before the window: today's window takes what was there at midnight."""
-    today = datetime.combine(datetime.now(UTC).date(), time(), UTC)
-    latest = stamp(today - timedelta(hours=1))
+    """The rows, each from before the window: it takes what was there when it fell due."""
+    latest = stamp(due_at() - timedelta(hours=1))
     return [replace(row, created_at=min(row.created_at or latest, latest)) for row in rows]

@@ -1,10 +1,12 @@
 """What the demo stands on: GitHub, the model, the ledger, and the program's processes on them."""
 
 import asyncio
+import os
 import secrets
 import shlex
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -86,12 +88,14 @@ class Stage:
         self.started.append(process)
         return process
 
-    def kill(self, session: int) -> Process:
-        """SIGKILL for the process that leads this session. Raises LookupError."""
+    def kill(self, session: int, child: int) -> Process:
+        """SIGKILL for the process that leads a session, and for its child. Raises LookupError."""
         for process in self.started:
             if process.pid == session:
                 self.lasting.discard(process.name)
                 process.kill()
+                with suppress(ProcessLookupError):  # it is tied to its parent
+                    os.kill(child, signal.SIGKILL)
                 return process
         raise LookupError(f"no process of the demo leads session {session}")
 

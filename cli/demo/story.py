@@ -1,45 +1,33 @@
-"""The story: a window triaged, run again, asked for twice at once, cut off by a kill; a command; and
-a run in each status. Each step fails the demo unless GitHub's own state shows what it should.
+"""The story: a window triaged, run again, asked for twice at once, cut off by a kill; a command.
+
+And a run in each status. Each step fails the demo unless GitHub's own state shows what it should.
 """
 
-import asyncio
-import os
-import re
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass
 
 from bot.enqueue import JobQueue, due_job
 from cli.demo import scene
+from cli.demo.mishaps import Mishaps
 from cli.demo.stage import BOT, Stage
 from cli.demo.telling import Row, Tale
 from cli.demo.watching import Watch, now, wanted, writes
 from cli.demo.ways_in import Entrance, by_hand
 from ledger.connection import connect_sync
 from ledger.records import Due, DueKind
-from sandbox.github.faults import Struck
 from sandbox.github.seen import SeenIssue
 from sandbox.model import Misbehaviour
 from triage.contract import RunRecord, Status
 
-HOLD_SECONDS = 2.5
-"""How long GitHub keeps the first comment waiting for the second worker: less than a request may
-take."""
-
-KILL_SECONDS = 3.0
-
-_SIGNED = re.compile(r"\bsig=[0-9a-f]{64}")
-
 
 @dataclass
 class Story:
-    """The steps, in order. ``loop`` is where callbacks of the sandbox find the ledger."""
+    """The steps, in order. ``mishaps`` are armed."""
 
     watch: Watch
     entrance: Entrance
     tale: Tale
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    second_refused: Event = field(default_factory=Event)
-    killed: str = ""
+    mishaps: Mishaps
+    installation: int = 0
 
     @property
     def stage(self) -> Stage:
@@ -48,7 +36,6 @@ class Story:
 
     async def play(self) -> None:
         """All of it. Raises StepError."""
-        self._arm()
         with self.tale.step("a signed webhook: the App is installed, the receiver takes it"):
             await self._install()
         with self.tale.step("cron and the clock ask for the same window: one run, a dozen issues"):
@@ -66,41 +53,6 @@ class Story:
         with self.tale.step("no duplicate, no incident"):
             await self._sum(first)
 
-    # --- What goes wrong, and where -------------------------------------------------------------
-
-    def _arm(self) -> None:
-        """Real faults, each in a repository of its own."""
-        fail = self.stage.github.fail
-        fail(_comments(scene.MAIN), "call before applying", call=self._hold)
-        fail(_comments(scene.KILLED), "call after applying", call=self._kill)
-        fail(_comments(scene.UNSEEN), "502")
-        fail(_comments(scene.TAMPERED), "act after applying", act=self._tamper)
-
-    def _hold(self, _struck: Struck) -> None:
-        self.second_refused.wait(HOLD_SECONDS)
-
-    def _kill(self, _struck: Struck) -> None:
-        """GitHub has the comment, and answers only when its sender is dead."""
-        if self.loop.is_running():  # the story may have failed before
-            asyncio.run_coroutine_threadsafe(self._kill_sender(), self.loop).result(KILL_SECONDS)
-
-    async def _kill_sender(self) -> None:
-        run = await self.watch.run(scene.KILLED)
-        if run is None:
-            return
-        view = await self.watch.ledger.leases.view(run.inputs.dedupe_key)
-        work_horse = int(view.lease.owner.rpartition("-")[2])
-        worker = self.stage.kill(os.getsid(work_horse))
-        self.killed = worker.name
-
-    def _tamper(self, struck: Struck) -> None:
-        """Somebody changes the signature of the bot's comment."""
-        person = self.stage.github.as_user(scene.MAINTAINER)
-        number = int(struck.path.split("/")[-2])
-        for comment in self.watch.comments(scene.TAMPERED, number):
-            forged = _SIGNED.sub(f"sig={'0' * 64}", comment.body)
-            person.edit_comment(scene.TAMPERED, comment.id, forged)
-
     # --- The steps ------------------------------------------------------------------------------
 
     async def _install(self) -> None:
@@ -114,13 +66,16 @@ class Story:
         await self._second_worker()
         run = await self.watch.settled(scene.MAIN)
         self._is(run, Status.COMPLETED)
+        runs = await self._run_keys()
+        wanted(len(runs) == 1, f"{len(runs)} runs of one window")
         plan = await self.watch.ledger.runs.plan(run.inputs.dedupe_key)
         held = {item.number for item in plan.held} if plan else set()
         issues = self._issues(scene.MAIN)
         for issue in issues:
-            comments, due = len(self.watch.comments(scene.MAIN, issue.number)), issue.number not in held
+            comments = len(self.watch.comments(scene.MAIN, issue.number))
+            most = int(issue.number not in held)
             seen = f"issue {issue.number} has {comments} comments, labels {issue.labels}"
-            wanted((comments, len(issue.labels)) == (due, due), seen)
+            wanted((comments, len(issue.labels)) == (most, most), seen)
         summaries = [each for each in self.stage.github.issues(scene.MAIN) if each.author == BOT]
         wanted(len(summaries) == 1, f"{len(summaries)} summary issues")
         done = f"{len(issues)} issues: {len(issues) - len(held)} labelled and commented"
@@ -139,14 +94,14 @@ class Story:
         with connect_sync(self.stage.redis_url) as redis:
             JobQueue(redis).put([job])
         line = await self.watch.told("worker", "RUN-REFUSED", key)
-        self.second_refused.set()
+        self.mishaps.second_refused.set()
         wanted("another worker holds the lease" in line, line)
         self.tale.counts["workers_refused"] = 1
         self.tale.proved("Two workers at once on one run: one wrote, one was refused.")
 
     async def _killed(self) -> None:
         async def look() -> str | None:
-            return self.killed or None
+            return self.mishaps.killed or None
 
         await self.watch.until(look, f"the kill of the worker at {scene.KILLED}")
 
@@ -254,7 +209,7 @@ class Story:
         ]
         self.tale.counts["comments_after_kill"] = max(comments)
         wanted(set(comments) == {1}, f"its issues have {comments} comments")
-        self._row(run, f"{self.killed} was killed (SIGKILL) within it, another went on")
+        self._row(run, f"{self.mishaps.killed} was killed (SIGKILL) within it, another went on")
         await self._reused(run)
         self.tale.proved("Killed between the comment and its record, then again: 1 comment.")
 
@@ -288,8 +243,4 @@ class Story:
     def _row(self, run: RunRecord, shows: str, *, after: int = 0) -> None:
         requests = self.watch.requests(run.inputs.repository, after=after)
         self.tale.rows.append(Row(run, writes(requests), len(requests), shows))
-
-
-def _comments(repository: str) -> str:
-    """A comment that is posted in a repository."""
-    return rf"POST ^/repos/{re.escape(repository)}/issues/\d+/comments$"
+        self.tale.rows.sort(key=lambda row: scene.SHOWN.index(row.run.inputs.repository))

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+import httpx
 from rich.table import Table
 from rich.text import Text
 
 from cli.demo.watching import StepError
 from cli.terminal import clean, cleaned, shown, stderr, stdout
 from cli.terminal import seconds as span
+from ledger.errors import LedgerUnavailableError
 from triage.contract import RunRecord
 
 _TABLE_COLUMNS = 96
@@ -59,12 +61,16 @@ class Tale:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """One step: named where it fails, told where it went as it should."""
+        """One step: named where it fails, told where it went as it should. Raises StepError."""
         try:
             yield
         except StepError as error:
-            error.step = error.step or name
+            error.step = name
             raise
+        except (LedgerUnavailableError, httpx.HTTPError) as error:
+            lost = StepError(f"{type(error).__name__}: {error}")
+            lost.step = name
+            raise lost from error
         self.say(name)
 
     def say(self, text: str) -> None:
@@ -114,6 +120,11 @@ class Tale:
         return Text.assemble(("✗ ", "red"), f"{self.failed.step}: {clean(str(self.failed))}")
 
 
+def counted(number: int, word: str) -> str:
+    """``1 issue``, ``2 issues``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def _table(rows: list[Row]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("Repository", no_wrap=True)
@@ -136,5 +147,5 @@ def _table(rows: list[Row]) -> Table:
 
 def _lines(row: Row) -> Text:
     where = f"{clean(row.run.inputs.repository)} {row.run.key.window}"
-    numbers = f"{row.writes} writes, {row.requests} requests"
+    numbers = f"{counted(row.writes, 'write')}, {counted(row.requests, 'request')}"
     return Text.assemble(shown(row.run.status), f"\n{where}\n{numbers}\n{row.shows}\n")

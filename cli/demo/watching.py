@@ -16,7 +16,7 @@ from cli.demo.stage import BOT, Stage
 from cli.terminal import clean
 from ledger.ledger import Ledger
 from sandbox.github.requests import Logged
-from sandbox.github.seen import SeenComment
+from sandbox.github.seen import SeenComment, SeenIssue
 from triage.contract import RunRecord, Status
 
 T = TypeVar("T")
@@ -24,7 +24,9 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 45.0
 """For what should come within a few: the machine may be busy."""
 
-_STEP_SECONDS = 0.05
+SHORTEST_PAUSE_SECONDS = 0.03
+LONGEST_PAUSE_SECONDS = 0.5
+
 _LAST_LINES = 6
 _MARKED = re.compile(r"^<!-- retriage .*\beffect=([0-9a-f]{64})\b.* -->")
 
@@ -56,14 +58,15 @@ class Watch:
         seconds: float = PATIENCE_SECONDS,
     ) -> T:
         """Look until there is something. Raises StepError when a process ends or time is over."""
-        end = time.monotonic() + seconds
+        end, pause = time.monotonic() + seconds, SHORTEST_PAUSE_SECONDS
         while (found := await look()) is None:
             dead = self.stage.dead()
             if dead is not None:
                 raise StepError(f"the {dead.name} ended with {dead.code}: {_end_of(dead.lines())}")
             if time.monotonic() >= end:
                 raise StepError(f"{what} did not come within {seconds:g} s")
-            await asyncio.sleep(_STEP_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.1, LONGEST_PAUSE_SECONDS)
         return found
 
     async def told(self, process: str, *words: str, seconds: float = PATIENCE_SECONDS) -> str:
@@ -119,14 +122,16 @@ class Watch:
         return [c for c in self.stage.github.comments(repository, issue) if c.author == BOT]
 
     def duplicates(self) -> int:
-        """Live comments and issues, beyond the first, that bear one effect key."""
+        """Live comments and issues, beyond the first, whose first line names one effect key."""
         github = self.stage.github
         keys = Counter[str]()
-        for repository in github.state()["repositories"]:
-            for issue in repository["issues"]:
-                texts = [issue, *issue["comments"]]
-                found = (_MARKED.match(text["body"]) for text in texts)
-                keys.update(match[1] for match in found if match)
+        for name in [each.full_name for each in github.repositories.values()]:
+            for issue in github.issues(name):
+                texts: list[SeenIssue | SeenComment] = [issue]
+                for text in [*texts, *github.comments(name, issue.number)]:
+                    marker = _MARKED.match(text.body)
+                    wanted(marker or text.author != BOT, f"{name}: the bot wrote without a marker")
+                    keys.update([marker[1]] if marker else [])
         return sum(number - 1 for number in keys.values())
 
 

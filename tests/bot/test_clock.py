@@ -119,14 +119,17 @@ async def test_more_than_a_batch(link: Link, redis_url: str) -> None:
 
 
 async def test_a_lost_ledger_is_recovered(redis_url: str) -> None:
-    """Nothing is due in it, so the installations are asked for; once, until an epoch stands."""
+    """Nothing is to come in it, so the installations are asked for; once, until something is."""
     async with linked(redis_url) as link:
         assert await tick(link, NOON) == 1
         assert await tick(link, NOON + MINUTE) == 0
         assert called(redis_url) == [("worker.jobs.recover", ("ledger",))]
         worked_off(redis_url)
-        await link.ledger.epochs.ensure(first=False)
+        await link.ledger.due.add(Due(DueKind.RECOVER, "R42:1"), NOON + timedelta(hours=1))
         assert await tick(link, NOON + 2 * MINUTE) == 0
+        await link.ledger.due.remove(Due(DueKind.RECOVER, "R42:1"))
+        await link.ledger.epochs.ensure(first=False)
+        assert await tick(link, NOON + 3 * MINUTE) == 0
 
 
 async def test_redis_gone(tmp_path: Path) -> None:

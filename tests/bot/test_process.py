@@ -130,30 +130,14 @@ def test_without_settings_every_variable_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({"REDIS_URL": "http://x"}, "REDIS_URL: must start with redis://, rediss:// or unix://"),
-        ({"MARKER_KEYS": "k1"}, "MARKER_KEYS: the secret of key"),
-        ({"PORT": "99999"}, "PORT: input should be less than or equal to 65535"),
-        ({"PORT": "x"}, "PORT: input should be a valid integer"),
-        ({"RETRIAGE_TICK_SECONDS": "0"}, "RETRIAGE_TICK_SECONDS: input should be greater"),
-        ({"LOG_FORMAT": "xml"}, "LOG_FORMAT: input should be 'line' or 'json'"),
-    ],
-)
-def test_a_malformed_setting_is_one_line(changed: dict[str, str], line: str) -> None:
-    """It names the variable."""
-    ended = run("web", **changed)
+def test_a_malformed_setting_is_one_line() -> None:
+    """It names the variable, and shows no value: it may be a secret."""
+    ended = run("web", MARKER_KEYS="k1:" + "zz" * 16)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(line)
+    assert ended.stderr.startswith("MARKER_KEYS: the secret of key")
     assert ended.stderr.count("\n") == 1
-
-
-def test_no_secret_is_shown() -> None:
-    """Not even a malformed one."""
-    ended = run("web", MARKER_KEYS="k1:" + "zz" * 16, PORT="x")
-    assert "zz" not in ended.stderr + ended.stdout
-    assert SECRET not in ended.stderr + ended.stdout
+    assert "zz" not in ended.stderr
+    assert SECRET not in ended.stderr
 
 
 def test_an_address_that_is_taken() -> None:

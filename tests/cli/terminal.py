@@ -99,6 +99,7 @@ def terminal(folder: Path, **settings: str) -> Terminal:
         "PYTHONPATH": str(root),
         "PYTHONSAFEPATH": "1",
         "RETRIAGE_DATA_DIR": str(folder / "data"),
+        **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
     }
     return Terminal(folder, {**base, **settings})
 

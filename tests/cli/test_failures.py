@@ -48,8 +48,9 @@ def test_redis_out_of_reach(shared: World) -> None:
     assert ended.code == 1
     assert ended.err.startswith("STATE-NOT-SAVED ")
     listed = shared.terminal.type("runs", REDIS_URL=url)
-    assert listed.code == 1
-    for said in (ended.err, listed.err):
+    worker = shared.terminal.type("worker", REDIS_URL=url)
+    assert (listed.code, worker.code) == (1, 1)
+    for said in (ended.err, listed.err, worker.err):
         assert len(said.splitlines()) == 1
         assert "127.0.0.1:1" in said
         assert "REDIS_URL" in said
@@ -85,7 +86,7 @@ def test_a_repository_that_is_not_there(shared: World) -> None:
 
 def test_windows_that_there_are_not(shared: World) -> None:
     """One that is malformed, and one that is not due."""
-    ended = shared.terminal.type("run", REPOSITORY, "--window", "2026-W38")
+    ended = shared.terminal.type("run", REPOSITORY, "--window", "yesterday")
     assert ended.code == 2
     assert "one looks like 2026-09-16" in ended.err
     ended = shared.terminal.type("run", REPOSITORY, "--window", "2999-01-01")

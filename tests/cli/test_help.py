@@ -37,9 +37,8 @@ def test_help_loads_nothing_heavy() -> None:
         "heavy = {'pydantic', 'redis', 'rich', 'githubkit', 'claude_agent_sdk', 'asyncio', 'rq'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=False, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.returncode == 0
 

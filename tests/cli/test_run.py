@@ -1,14 +1,13 @@
 """``retriage run``: one window, here and now, and again."""
 
-import json
-
 from sandbox.github.faults import POST_COMMENT, POST_LABELS
 from sandbox.model import Misbehaviour
 from tests.cli.terminal import NO_APP, REPOSITORY, World, today
 
 
 def test_twice_is_once(here: World) -> None:
-    """The second run reuses the first: one comment on each issue, no further write."""
+    """The second run reuses the first: one comment on each issue, no further write. What people
+    changed since is told, and left."""
     first = here.terminal.type("run", REPOSITORY)
     assert first.code == 0, first.err
     assert first.out.startswith(f"✓ completed  daily-issue-triage {today()}  {REPOSITORY}")
@@ -16,6 +15,7 @@ def test_twice_is_once(here: World) -> None:
     names = [line.split("  ")[0] for line in first.err.splitlines()]
     assert names[:4] == ["Snapshot", "Plan", "Wrote", "Read back"]
     assert "\nRUN-COMPLETED run=" in first.err
+    assert "\x1b" not in first.out + first.err  # neither colours nor motion where it is piped
     assert here.bot_comments() == 3
     before = len(here.writes())
 
@@ -28,20 +28,16 @@ def test_twice_is_once(here: World) -> None:
     assert "RUN-REUSED run=" in second.err
     assert len(here.writes()) == before
 
-
-def test_drift_is_told_and_left(here: World) -> None:
-    """What people changed since is printed; nothing is written."""
-    assert here.terminal.type("run", REPOSITORY).code == 0
     here.github.as_user("maintainer").unlabel(REPOSITORY, 1, "bug")
-    before = len(here.writes())
-    ended = here.terminal.type("run", REPOSITORY)
-    assert ended.code == 0
-    assert "\nDrift: issue 1: label 'bug' is gone\n" in ended.out
+    third = here.terminal.type("run", REPOSITORY)
+    assert third.code == 0
+    assert "\nDrift: issue 1: label 'bug' is gone\n" in third.out
     assert len(here.writes()) == before
 
 
 def test_observing_writes_nothing_and_prints_the_writes(here: World) -> None:
-    """The report has the exact writes, and titles of strangers do no harm in a terminal."""
+    """The report has the exact writes, and titles of strangers do no harm in a terminal. A broken
+    policy stops nothing that the last good one allowed."""
     here.github.add_issue(
         REPOSITORY,
         "Crash \x1b[2J\u202e of 中文 عربي <img onerror> @everyone",
@@ -49,7 +45,8 @@ def test_observing_writes_nothing_and_prints_the_writes(here: World) -> None:
         author="reporter",
     )
     token = here.github.add_token("alice")
-    ended = here.terminal.type("run", REPOSITORY, "--mode", "observe", **NO_APP, GITHUB_TOKEN=token)
+    words = ("run", REPOSITORY, "--mode", "observe")
+    ended = here.terminal.type(*words, **NO_APP, GITHUB_TOKEN=token)
     assert ended.code == 0, ended.err
     assert here.writes() == []
     assert "- labels: issues/1/labels: +bug" in ended.out
@@ -58,17 +55,27 @@ def test_observing_writes_nothing_and_prints_the_writes(here: World) -> None:
     result = [line for line in ended.out.splitlines() if line.startswith("Result: ")]
     assert result[0].endswith(f"reports/acme/api/daily-issue-triage/{today()}.md")
 
+    here.github.put_file(REPOSITORY, ".github/retriage.yml", "jobs: 1\n")
+    again = here.terminal.type(*words, "--json", **NO_APP, GITHUB_TOKEN=token)
+    assert again.code == 0
+    assert "Warning: The policy file is broken, the last good one is used: line 1" in again.err
+    assert again.json["outcome"] == "reused"
+    assert again.json["report"].startswith("# acme/api: what would be written")
 
-def test_a_lost_reply_then_again(here: World) -> None:
-    """The comment landed, its reply did not: failed-after-write; the next run adopts it."""
+
+def test_a_lost_reply(here: World) -> None:
+    """The comment landed, its reply did not: 1, and the command that is named goes on. The comment
+    is not sent again."""
     here.github.fail(POST_COMMENT, "apply then drop")
     first = here.terminal.type("run", REPOSITORY)
-    assert first.code in (0, 1)
-    if first.code == 1:
-        assert "‼ failed-after-write" in first.out
-        again = first.out.splitlines()[-1].removeprefix("Again: retriage ")
-        assert here.terminal.type(*again.split()).code == 0
+    assert first.code == 1, first.out
+    assert first.out.startswith("‼ failed-after-write")
+    again = first.out.splitlines()[-1].removeprefix("Again: retriage ")
+    second = here.terminal.type(*again.split())
+    assert second.code == 0, second.out
+    assert "Read back  7 of 7 match" in second.err
     assert here.bot_comments() == 3
+    assert sum(write.endswith("/comments") for write in here.writes()) == 3
 
 
 def test_a_proof_is_pending(here: World) -> None:
@@ -111,13 +118,3 @@ def test_the_model_fails_before_any_write(here: World) -> None:
     assert here.writes() == []
     here.model.reset()
     assert here.terminal.type("run", REPOSITORY).code == 0
-
-
-def test_a_broken_policy_stops_nothing_that_the_last_good_one_allowed(here: World) -> None:
-    """It is said, with the line."""
-    assert here.terminal.type("run", REPOSITORY, "--mode", "observe").code == 0
-    here.github.put_file(REPOSITORY, ".github/retriage.yml", "jobs: 1\n")
-    ended = here.terminal.type("run", REPOSITORY, "--json")
-    assert ended.code == 0
-    assert "Warning: The policy file is broken, the last good one is used: line 1" in ended.err
-    assert json.loads(ended.out)["status"] == "completed"

@@ -115,8 +115,10 @@ async def test_an_emptied_folder_is_a_lost_ledger(tmp_path: Path) -> None:
         assert (await ledger.epochs.ensure(first=False)).id != before.id
 
 
-async def test_a_promoted_replica_is_noticed(tmp_path: Path) -> None:
-    """It has the epoch, the lease and the claims, and may lack what came last.
+@pytest.mark.parametrize("seen", [True, False])
+async def test_a_promoted_replica_is_noticed(tmp_path: Path, seen: bool) -> None:
+    """It has the epoch, the lease and the claims, and may lack what came last: whether or not
+    anybody noticed it while it was a replica.
 
     The first replica changes the server's identity already when it arrives.
     """
@@ -127,21 +129,24 @@ async def test_a_promoted_replica_is_noticed(tmp_path: Path) -> None:
         opened(tmp_path / "first") as (ledger, client),
         opened(tmp_path / "second") as (other, replica),
     ):
-        alone = await ledger.epochs.ensure(first=True)
+        before = await ledger.epochs.ensure(first=True)
+        lease = await start(ledger)
         await client.config_set("repl-diskless-sync-delay", "0")
         await client.config_set("port", str(port))
         await replica.replicaof("127.0.0.1", port)
         assert await client.wait(1, 10_000) == 1
-        before = await ledger.epochs.ensure(first=False)
-        assert before.id != alone.id
-        await client.hset("epoch", "quiet_until", "0")
-        lease = await start(ledger)
-        assert await client.wait(1, 10_000) == 1
+        if seen:
+            alone, before = before, await ledger.epochs.ensure(first=False)
+            assert before.id != alone.id
+            await client.hset("epoch", "quiet_until", "0")
+            await ledger.leases.release(lease)
+            lease = await start(ledger, token="again")
+            assert await client.wait(1, 10_000) == 1
+            assert await ask(other, lease) is Unclaimed.UNSURE
         with pytest.raises(LedgerUnavailableError):
             await other.epochs.ensure(first=False)
         with pytest.raises(LedgerUnavailableError):
             await other.leases.release(lease)
-        assert await ask(other, lease) is Unclaimed.UNSURE
         await replica.replicaof("NO", "ONE")
         assert await ask(other, lease) is Unclaimed.EPOCH
         after = await other.epochs.ensure(first=False)

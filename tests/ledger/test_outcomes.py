@@ -64,18 +64,33 @@ async def test_an_outcome_is_recorded_after_the_lease_is_gone(brief: Ledger) -> 
     assert (await shared(brief)).github_id == 5
 
 
-async def test_what_a_successor_settled_stands(ledger: Ledger) -> None:
+@pytest.mark.parametrize("evidence", [Evidence.SKIPPED, Evidence.CONFLICT])
+async def test_what_a_successor_settled_stands(ledger: Ledger, evidence: Evidence) -> None:
     """A late outcome changes no evidence then; the id that GitHub gave is kept all the same."""
     lease = await start(ledger)
     claim = await claimed(ledger, lease, COMMENT)
     settled = claim.effect.model_copy(
-        update={"evidence": Evidence.SKIPPED, "reason": "locked", "open": False}
+        update={"evidence": evidence, "reason": "locked", "open": False}
     )
     await ledger.runs.save_effects(lease, [settled])
     await land(claim, ledger)
     assert await in_run(ledger) == settled
     record = await shared(ledger)
-    assert (record.github_id, record.holder, record.writer) == (5, "", "")
+    assert (record.github_id, record.writer) == (5, "")
+    assert record.holding is (Holding.REVIEW if evidence is Evidence.CONFLICT else None)
+
+
+async def test_a_read_back_of_an_older_run_does_not_hide_a_later_writer(ledger: Ledger) -> None:
+    """The last writer is the one with the latest snapshot, whoever confirms last."""
+    old = await start(ledger)
+    landed = await land(await claimed(ledger, old, COMMENT), ledger)
+    new = await start(ledger, OTHER_RUN, "new")
+    edit = COMMENT.model_copy(update={"github_id": 5})
+    await land(await claimed(ledger, new, edit, "op-2"), ledger)
+    confirmed = landed.model_copy(update={"evidence": Evidence.CONFIRMED})
+    await ledger.runs.save_effects(old, [confirmed])
+    record = await shared(ledger)
+    assert (record.writer, record.writer_fence) == (OTHER_RUN, new.fence)
 
 
 async def test_an_unknown_outcome_is_held(ledger: Ledger) -> None:

@@ -189,8 +189,8 @@ async def test_another_runs_effect_is_not_taken(ledger: Ledger) -> None:
     lease = await start(ledger)
     await claimed(ledger, lease, effect())
     other = await start(ledger, OTHER_RUN, "other")
-    for evidence in (Evidence.SKIPPED, Evidence.UNSETTLED, Evidence.CONFIRMED):
-        await ledger.runs.save_effects(other, [effect(evidence=evidence)])
+    for evidence in Evidence:
+        await ledger.runs.save_effects(other, [effect(evidence=evidence, open=True)])
         shared = (await ledger.effects.get([effect().effect_key]))[effect().effect_key]
         assert (shared.holder, shared.holding) == (RUN, Holding.CLAIMED)
 

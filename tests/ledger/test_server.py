@@ -116,6 +116,30 @@ def test_it_dies_with_its_parent(tmp_path: Path, tie: str) -> None:
         pass
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_server_without_parent_keeps_its_folder(tmp_path: Path) -> None:
+    """Should parent and watchdog both be killed, the lock is the server's own."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(tmp_path), "watchdog"], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        threads = Path(f"/proc/{parent.pid}/task").iterdir()
+        children = {int(child) for t in threads for child in (t / "children").read_text().split()}
+        for other in (*(children - {pid}), parent.pid):
+            os.kill(other, signal.SIGKILL)
+        parent.wait()
+    try:
+        assert not is_gone(pid)
+        with pytest.raises(DataFolderInUseError), EmbeddedServer(tmp_path):
+            pass
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert until(lambda: is_gone(pid))
+    with EmbeddedServer(tmp_path):
+        pass
+
+
 @pytest.mark.parametrize("watchdog", [False, True])
 def test_stopped_it_is_gone(tmp_path: Path, watchdog: bool) -> None:
     """And its watchdog with it."""

@@ -6,6 +6,7 @@ left out. Whoever shall die at a named instant dies by ``Killed``: nothing after
 
 import asyncio
 import itertools
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,17 +14,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import redis.asyncio
+
 from ledger.connection import connect
+from ledger.errors import FrozenRunError
 from ledger.ledger import Ledger, open_ledger
-from ledger.records import Report, RepositoryRecord, Unclaimed
+from ledger.records import Due, DueKind, Report, RepositoryRecord, Unclaimed
 from ledger.timing import LedgerTiming
 from sandbox.github import GitHub, new_private_key
+from sandbox.github.seen import SeenComment
 from tests.simulation.transport import SandboxTransport
+from triage.asks import Installed
 from triage.contract import RunRecord
+from triage.delivery import Ignored, interpret
 from triage.identifiers import JobKey
-from triage.marker import MarkerKey, MarkerKeys, Signature, read
+from triage.marker import Marker, MarkerKey, MarkerKeys, Signature, read
 from triage.plan import Cost
-from worker import windows
+from triage.window import Window
+from worker import commands, recovery, windows
 from worker.github.auth import AppCredentials, Authority
 from worker.github.connection import Connection
 from worker.github.reader import RestReader
@@ -34,9 +42,12 @@ from worker.ports import (
     AgentAnswer,
     AgentRequest,
     IssueText,
+    LeaseLost,
     LedgerPorts,
+    LedgerUnavailableError,
     Place,
     Ports,
+    ReadFailed,
     Timing,
 )
 from worker.recovery import remember_place
@@ -69,19 +80,36 @@ jobs:
 """
 
 
+def policy_file(**settings: object) -> str:
+    """A policy file like POLICY, with these settings instead, whose window fell due some hours ago:
+    it does not change while a test runs."""
+    due = datetime.now(UTC) - timedelta(hours=6)
+    job = {
+        "schedule": {"every": "daily", "at": f"{due:%H}:00", "timezone": "UTC"},
+        "mode": "comment",
+        "labels": {"bug": "It does not work", "enhancement": "New", "question": "Asks how"},
+        "exclusive": [["bug", "enhancement", "question"]],
+        "backlog": "full",
+        "summary": "daily",
+        **settings,
+    }
+    return json.dumps({"jobs": {"daily-issue-triage": job}})
+
+
 class Killed(BaseException):
     """The worker is gone, at this very instant."""
 
 
 class RealClock:
-    """The real time."""
+    """The real time, or as much ahead of it as it is moved."""
 
     def __init__(self) -> None:
         self._tokens = itertools.count(1)
+        self.ahead = timedelta(0)
 
     def now(self) -> datetime:
         """The wall-clock time."""
-        return datetime.now(UTC)
+        return datetime.now(UTC) + self.ahead
 
     def monotonic(self) -> float:
         """Seconds."""
@@ -217,6 +245,7 @@ class World:
 
     github: GitHub
     ledger: Ledger
+    redis: redis.asyncio.Redis
     timing: Timing
     connection: Connection
     authority: Authority
@@ -285,6 +314,104 @@ class World:
         """All runs, oldest first."""
         return (await self.ledger.runs.listed(limit=1000))[::-1]
 
+    # What the bot's deliveries, the clock and people bring about
+
+    async def install(self) -> None:
+        """The App is installed: its repositories are remembered, and fall due."""
+        await commands.handle(Installed(installation=self.installation), self.ports())
+
+    async def deliver(
+        self, *, faults: Faults | None = None, owner: str = "worker-1"
+    ) -> list[RunReport]:
+        """Every webhook that waits, and those that come of them; what runs came of it."""
+        reports: list[RunReport] = []
+        while deliveries := self.github.outbox.drain():
+            for delivery in deliveries:
+                bots = await self.ledger.repositories.bot_ids()
+                content = json.loads(delivery.body)
+                asked = interpret(delivery.event, content, bot_ids=bots, keys=self.keys)
+                for ask in () if isinstance(asked, Ignored) else asked:
+                    report = await commands.handle(ask, self.ports(owner, faults))
+                    reports += [report] if report is not None else []
+        return reports
+
+    async def say(self, login: str, number: int, text: str) -> list[RunReport]:
+        """Somebody comments, and the webhook of it arrives."""
+        self.github.as_user(login).comment(REPOSITORY, number, text)
+        return await self.deliver()
+
+    async def window(
+        self, key: str | None = None, *, faults: Faults | None = None, owner: str = "worker-1"
+    ) -> RunReport | None:
+        """The clock, or who asks for this window by name, has it ensured."""
+        ports = self.ports(owner, faults)
+        return await windows.ensure_window(JobKey.DAILY, REPOSITORY_ID, ports, window=key)
+
+    async def tick(
+        self, *, faults: Faults | None = None, owner: str = "worker-1"
+    ) -> list[RunReport]:
+        """What is due is done, as the clock has it done: each by its own function."""
+        taken = await self.ledger.due.take(self.clock.now(), 100, SECOND * 0.3)
+        done = [await self._act_on(due, self.ports(owner, faults)) for due in taken]
+        return [report for report in done if report is not None]
+
+    async def _act_on(self, due: Due, ports: Ports) -> RunReport | None:
+        try:
+            match due.kind:
+                case DueKind.START:
+                    job, _, repository = due.name.partition(":R")
+                    return await windows.ensure_window(JobKey(job), int(repository), ports)
+                case DueKind.CONTINUE:
+                    return await recovery.continue_run(due.name, ports)
+                case DueKind.SAMPLE:
+                    await recovery.sample(due.name, ports)
+                case DueKind.VERIFY:
+                    await recovery.verify(due.name, ports)
+                case DueKind.RECOVER:
+                    await recovery.recover(due.name, ports)
+        except (LeaseLost, LedgerUnavailableError, ReadFailed, FrozenRunError) as error:
+            self.log("JOB-FAILED", reason=str(error))
+        return None
+
+    async def settle(self, *, within: float = 8.0) -> list[RunReport]:
+        """The clock ticks until nothing falls due any more before long. Fails after ``within``
+        seconds (I7)."""
+        reports: list[RunReport] = []
+        end = self.clock.monotonic() + within
+        while (pause := await self._next_due()) is not None:
+            assert self.clock.monotonic() < end, f"still due: {await self.ledger.due.upcoming()}"
+            await asyncio.sleep(pause)
+            reports += await self.tick()
+        return reports
+
+    async def _next_due(self) -> float | None:
+        """Seconds until something falls due; None where that is more than some seconds."""
+        upcoming = await self.ledger.due.upcoming(1)
+        if not upcoming:
+            return None
+        left = (upcoming[0][1] - self.clock.now()).total_seconds()
+        return max(0.0, left) + 0.01 if left < 5 else None
+
+    def move(self, **span: float) -> None:
+        """Time passes, for GitHub and for the workers; Redis, which dates leases, keeps its own."""
+        by = timedelta(**span)
+        self.clock.ahead += by
+        self.github.move_clock(by.total_seconds())
+
+    async def lose_ledger(self) -> None:
+        """Redis comes back empty."""
+        await self.redis.flushdb()
+
+    async def slot(self) -> Window:
+        """The window that is due."""
+        record = await self.record()
+        assert record.policy is not None
+        return windows.slot_of(record.policy, None, self.clock.now())
+
+    def put_policy(self, text: str | None) -> None:
+        """Commit another policy file; None removes it."""
+        self.github.put_file(REPOSITORY, ".github/retriage.yml", text)
+
     async def lapse(self) -> None:
         """Wait until a dead worker's lease and the lock delay are over."""
         await asyncio.sleep((self.timing.lease + self.timing.lock_delay).total_seconds() + 0.05)
@@ -294,17 +421,33 @@ class World:
         comments = self.github.comments(REPOSITORY, number)
         return [item.body for item in comments if item.author == BOT]
 
+    def own_comments(self, number: int) -> list[SeenComment]:
+        """The bot's live comments on an issue."""
+        return [item for item in self.github.comments(REPOSITORY, number) if item.author == BOT]
+
+    def reactions(self, number: int) -> list[str]:
+        """The bot's reactions to the last comment of a person on an issue."""
+        comments = [item for item in self.github.comments(REPOSITORY, number) if item.author != BOT]
+        found = [reaction.split(" ") for reaction in comments[-1].reactions]
+        return [content for content, login in found if login == BOT]
+
+    def summaries(self) -> list[str]:
+        """The bodies of the bot's issues."""
+        return [issue.body for issue in self.github.issues(REPOSITORY) if issue.author == BOT]
+
     def live_markers(self) -> list[str]:
         """The effect keys of all valid markers on GitHub, one for each live comment or issue."""
+        return [marker.effect_key for marker in self.markers()]
+
+    def markers(self) -> list[Marker]:
+        """All valid markers on GitHub, one for each live comment or issue of the bot."""
         bodies = []
         for issue in self.github.issues(REPOSITORY):
             if issue.author == BOT:
                 bodies.append(issue.body)
             bodies += self.bot_comments(issue.number)
         readings = [read(body, self.keys) for body in bodies]
-        return [
-            r.marker.effect_key for r in readings if r.signature is Signature.VALID and r.marker
-        ]
+        return [r.marker for r in readings if r.signature is Signature.VALID and r.marker]
 
 
 @asynccontextmanager
@@ -312,8 +455,10 @@ async def world(
     redis_url: str,
     issues: Sequence[str] = ("Bug: it crashes",),
     *,
-    policy: str = POLICY,
+    policy: str | None = POLICY,
     timing: Timing = TIMING,
+    write_interval: timedelta = timedelta(0),
+    pacing_scale: float = 10_000,
 ) -> AsyncIterator[World]:
     """A world with these issues, whose first word is the label that fits."""
     github = GitHub()
@@ -324,6 +469,7 @@ async def world(
     github.put_file(REPOSITORY, ".github/retriage.yml", policy)
     github.add_app("retriage", 42, private_key=PRIVATE_KEY)
     installation = str(github.install("retriage", "acme", [REPOSITORY]))
+    github.set_hook("retriage", "http://127.0.0.1:1/", "")
     for title in issues:
         github.add_issue(REPOSITORY, title, "As the title says.", author="reporter")
     clock = RealClock()
@@ -337,17 +483,19 @@ async def world(
         absence_window=timing.absence_window,
         request=timing.request,
         margin=timing.margin,
-        write_interval=timedelta(0),
-        pacing_scale=10_000,
+        write_interval=write_interval,
+        pacing_scale=pacing_scale,
     )
     async with connection, connect(redis_url) as client:
         made = World(
             github=github,
             ledger=open_ledger(client, ledger_timing),
+            redis=client,
             timing=timing,
             connection=connection,
             authority=Authority(AppCredentials("42", PRIVATE_KEY), connection, clock),
             installation=installation,
+            clock=clock,
         )
         await made.ledger.epochs.ensure(first=True)
         yield made

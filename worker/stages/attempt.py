@@ -63,6 +63,11 @@ class Attempt:
         """Read the shared records of effects."""
         self.records |= await self.ports.ledger.effects.get(list(keys))
 
+    def records_of(self, effects: Iterable[RunEffect]) -> dict[str, EffectRecord]:
+        """Those of the shared records that are known."""
+        keys = [effect.effect_key for effect in effects]
+        return {key: self.records[key] for key in keys if key in self.records}
+
     def facts(self, *, budget_spent: bool = False) -> Facts:
         """What the classification looks at."""
         return Facts(

@@ -10,30 +10,61 @@ from triage.readback import Found, Hit, find, found
 from triage.snapshot import Issue
 from worker.ports import Comment, Gone, IssueEvent, Ports
 from worker.stages.attempt import Attempt
+from worker.stages.converge import converge
 from worker.stages.epoch import standing_epoch
+from worker.stages.sending import conflict
 
 
 async def look_up(attempt: Attempt, issue: Issue, effects: Sequence[RunEffect]) -> None:
-    """Rebuild the shared records of an issue older than the epoch, once, from its comments and
-    events. Nothing is read where the ledger was made together with its App."""
+    """Rebuild the shared records of an issue, once, before its first write.
+
+    Its comments are read whatever the ledger: an issue that was transferred brings the bot's comment
+    along. Its events are read where it is older than the epoch of a ledger that was not made
+    together with its App.
+    """
+    wanted = [effect for effect in effects if not _looked_up(attempt, effect)]
+    for effect in wanted:
+        if effect.kind is EffectKind.COMMENT:
+            await _look_for_comment(attempt, effect)
+    epoch = await standing_epoch(attempt.ports)
+    labels = [effect for effect in wanted if effect.kind is not EffectKind.COMMENT]
+    if labels and not epoch.first and issue.created_at < epoch.began:
+        await _look_for_labels(attempt, issue, labels)
+    await attempt.know(effect.effect_key for effect in wanted)
+
+
+async def _look_for_comment(attempt: Attempt, effect: RunEffect) -> None:
+    """The bot's comment on the issue: the one that bears the effect's key, else a valid one signed
+    for another place (the issue was transferred), which is to be edited and signed anew. One with a
+    bad signature is a conflict, not an absence."""
     ports = attempt.ports
-    epoch = await standing_epoch(ports)
-    wanted = [e for e in effects if not _looked_up(attempt, e)]
-    if epoch.first or not wanted or issue.created_at >= epoch.began:
-        return
-    comments = await ports.reader.issue_comments(attempt.place, issue.number)
+    comments = await ports.reader.issue_comments(attempt.place, effect.issue)
     if isinstance(comments, Gone):
         return
+    bots = await ports.ledger.repositories.bot_ids()
+    own = [item for item in found_in(comments, ports) if item.author_id in bots]
+    outcome = find(effect.effect_key, own, bots)
+    valid = [item for item in own if item.reading.signature is Signature.VALID]
+    record = _record(attempt.run.inputs.repository_id, effect)
+    if isinstance(outcome, Hit):
+        await converge(effect, outcome, attempt.run.inputs, attempt.place, ports)
+        record = _adopting(record, outcome.found)
+    elif valid:
+        record = _adopting(record, min(valid, key=lambda item: item.github_id))
+    elif any(item.reading.signature is Signature.INVALID for item in own):
+        why = "a comment of the bot bears a bad signature"
+        await attempt.keep([conflict(effect, why, attempt.now)])
+        return
+    await ports.ledger.effects.adopt(record)
+
+
+async def _look_for_labels(attempt: Attempt, issue: Issue, effects: Sequence[RunEffect]) -> None:
+    ports = attempt.ports
     events = await ports.reader.issue_events(attempt.place, issue.number)
     bots = await ports.ledger.repositories.bot_ids()
-    for effect in wanted:
+    for effect in effects:
         record = _record(attempt.run.inputs.repository_id, effect)
-        if effect.kind is EffectKind.COMMENT:
-            record = _with_comment(record, found_in(comments, ports), bots)
-        else:
-            record = _with_labels(record, issue, events, bots)
-        await ports.ledger.effects.adopt(record)
-    await attempt.know(effect.effect_key for effect in wanted)
+        await ports.ledger.effects.adopt(_with_labels(record, issue, events, bots))
 
 
 def found_in(comments: Iterable[Comment], ports: Ports) -> list[Found]:
@@ -58,22 +89,6 @@ def _record(repository_id: int, effect: RunEffect) -> EffectRecord:
         kind=effect.kind,
         looked_up=True,
     )
-
-
-def _with_comment(
-    record: EffectRecord, seen: Sequence[Found], bots: frozenset[int]
-) -> EffectRecord:
-    """The bot's comment on the issue: the one that bears the effect's key, else a valid one signed
-    for another place (the issue was transferred), which is to be edited and signed anew."""
-    outcome = find(record.effect_key, seen, bots)
-    if isinstance(outcome, Hit):
-        return _adopting(record, outcome.found)
-    elsewhere = [
-        item
-        for item in seen
-        if item.author_id in bots and item.reading.signature is Signature.VALID
-    ]
-    return _adopting(record, min(elsewhere, key=lambda f: f.github_id)) if elsewhere else record
 
 
 def _adopting(record: EffectRecord, item: Found) -> EffectRecord:

@@ -13,8 +13,9 @@ from triage.snapshot import Issue
 from worker.ports import Comment, Gone
 from worker.stages.attempt import Attempt
 from worker.stages.converge import converge
+from worker.stages.gone import GONE, comment_gone, summary_gone
 from worker.stages.sampling import SKEW, Absent, Pending, look
-from worker.stages.sending import GONE, conflict, verify_later
+from worker.stages.sending import conflict, verify_later
 from worker.stages.writing import judge_comment
 
 FEW = 4
@@ -48,7 +49,7 @@ async def _settled(attempt: Attempt, effect: RunEffect) -> RunEffect:
         return await read_summary(attempt, effect.model_copy(update={"issue": number}))
     comment = await attempt.ports.reader.comment(attempt.place, known)
     if isinstance(comment, Gone):
-        return skipped(effect, Skip.HUMAN_REMOVED)
+        return await comment_gone(attempt, effect)
     return judge_comment(attempt, effect, comment)
 
 
@@ -58,8 +59,7 @@ async def _looked_for(attempt: Attempt, effect: RunEffect) -> RunEffect:
     sighting = await look(effect, record, attempt.place, attempt.ports)
     match sighting:
         case Hit():
-            if sighting.others:
-                await converge(effect, sighting, attempt.run.inputs, attempt.place, attempt.ports)
+            await converge(effect, sighting, attempt.run.inputs, attempt.place, attempt.ports)
             seen = adopted(effect, sighting, attempt.now)
             return seen.model_copy(update={"issue": sighting.found.number or effect.issue})
         case Forged():
@@ -88,16 +88,35 @@ async def _labels_now(attempt: Attempt, effect: RunEffect) -> RunEffect:
 async def _judge_labels(attempt: Attempt, effect: RunEffect, issue: Issue) -> RunEffect:
     if _in_place(effect, issue):
         return confirmed(effect).model_copy(update={"when": attempt.now})
+    undone = await _who_undid(attempt, effect)
+    if undone is not None:
+        return skipped(effect, undone)
+    if effect.acknowledged:
+        return await _acknowledged_labels(attempt, effect)
+    return effect.model_copy(update={"evidence": Evidence.ABSENT, "open": False, "reason": ""})
+
+
+async def _who_undid(attempt: Attempt, effect: RunEffect) -> Skip | None:
+    """A person, or a later run of the bot, where the last event of a label says so."""
     events = await attempt.ports.reader.issue_events(attempt.place, effect.issue)
     bots = await attempt.ports.ledger.repositories.bot_ids()
     undoing = "unlabeled" if effect.kind is EffectKind.LABELS else "labeled"
-    for label in effect.labels:
-        own = [event for event in events if event.label == label]
-        if own and own[-1].event == undoing and own[-1].actor_id not in bots:
-            return skipped(effect, Skip.HUMAN_REMOVED)
-    if effect.acknowledged:
+    last = {event.label: event for event in events}
+    undone = [last[name] for name in effect.labels if name in last and last[name].event == undoing]
+    if any(event.actor_id not in bots for event in undone):
+        return Skip.HUMAN_REMOVED
+    return Skip.SUPERSEDED if undone and effect.acknowledged else None
+
+
+async def _acknowledged_labels(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """Labels that no read shows yet. One that left the repository left every issue, without an
+    event on any."""
+    if effect.kind is EffectKind.UNLABEL:
         return effect
-    return effect.model_copy(update={"evidence": Evidence.ABSENT, "open": False, "reason": ""})
+    there = await attempt.ports.reader.labels(attempt.place)
+    lacking = [name for name in effect.labels if name not in there]
+    detail = f"the repository has no label {lacking[0]!r}" if lacking else ""
+    return skipped(effect, Skip.REFUSED, detail) if lacking else effect
 
 
 def _in_place(effect: RunEffect, issue: Issue) -> bool:
@@ -105,14 +124,11 @@ def _in_place(effect: RunEffect, issue: Issue) -> bool:
     return all(there) if effect.kind is EffectKind.LABELS else not any(there)
 
 
-async def read_back(attempt: Attempt) -> None:
-    """Confirm what GitHub acknowledged: many by repository-wide listings, few one by one."""
+async def read_back(attempt: Attempt, *, summary: bool = False) -> None:
+    """Confirm what GitHub acknowledged on the issues, or the summary: many by repository-wide
+    listings, few one by one. What a later run wrote over is superseded."""
     for pause in (0.0, *POLLS_SECONDS):
-        pending = [
-            item
-            for item in attempt.effects.values()
-            if item.acknowledged and item.kind is not EffectKind.SUMMARY
-        ]
+        pending = _unseen(attempt, summary=summary)
         if not pending:
             return
         if pause:
@@ -121,6 +137,24 @@ async def read_back(attempt: Attempt) -> None:
             pending = await _listed(attempt, pending)
         if len(pending) <= FEW:
             await attempt.keep([await _one(attempt, effect) for effect in pending])
+        await _mark_superseded(attempt, _unseen(attempt, summary=summary))
+
+
+def _unseen(attempt: Attempt, *, summary: bool) -> list[RunEffect]:
+    acknowledged = [effect for effect in attempt.effects.values() if effect.acknowledged]
+    return [item for item in acknowledged if (item.kind is EffectKind.SUMMARY) is summary]
+
+
+async def _mark_superseded(attempt: Attempt, unseen: Sequence[RunEffect]) -> None:
+    """A run with a later snapshot wrote the same thing since, so it will not be seen."""
+    await attempt.know(effect.effect_key for effect in unseen)
+    later = [
+        effect
+        for effect in unseen
+        for record in attempt.records_of([effect]).values()
+        if record.writer_fence > attempt.fence
+    ]
+    await attempt.keep(skipped(effect, Skip.SUPERSEDED) for effect in later)
 
 
 async def _listed(attempt: Attempt, pending: Sequence[RunEffect]) -> list[RunEffect]:
@@ -147,12 +181,17 @@ async def _listed(attempt: Attempt, pending: Sequence[RunEffect]) -> list[RunEff
 
 
 async def _one(attempt: Attempt, effect: RunEffect) -> RunEffect:
-    if effect.kind is not EffectKind.COMMENT:
-        return await _labels_now(attempt, effect)
-    comment = await attempt.ports.reader.comment(attempt.place, effect.github_id or 0)
-    if isinstance(comment, Gone):
-        return skipped(effect, Skip.HUMAN_REMOVED)
-    return _shown(attempt, effect, comment)
+    match effect.kind:
+        case EffectKind.SUMMARY:
+            seen = await read_summary(attempt, effect)
+            return effect if seen.evidence is Evidence.ABSENT else seen
+        case EffectKind.COMMENT:
+            comment = await attempt.ports.reader.comment(attempt.place, effect.github_id or 0)
+            if isinstance(comment, Gone):
+                return await comment_gone(attempt, effect)
+            return _shown(attempt, effect, comment)
+        case _:
+            return await _labels_now(attempt, effect)
 
 
 def _shown(attempt: Attempt, effect: RunEffect, comment: Comment) -> RunEffect:
@@ -165,7 +204,7 @@ async def read_summary(attempt: Attempt, effect: RunEffect) -> RunEffect:
     """The summary issue by its number."""
     issue = await attempt.ports.reader.issue(attempt.place, effect.issue)
     if isinstance(issue, Gone):
-        return skipped(effect, Skip.HUMAN_REMOVED)
+        return summary_gone(attempt, effect, issue)
     as_comment = Comment(
         id=issue.id,
         issue=issue.number,

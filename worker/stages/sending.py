@@ -12,7 +12,6 @@ from ledger.records import Claim, Due, DueKind, Granted, Unclaimed, Wait
 from triage.contract import Evidence, RunEffect, Skip
 from triage.effects import skipped
 from worker.ports import (
-    Gone,
     Landed,
     Late,
     LeaseLost,
@@ -23,16 +22,9 @@ from worker.ports import (
     Unknown,
 )
 from worker.stages.attempt import Attempt, ask_twice
+from worker.stages.gone import GONE, refused_as_gone, why_forbidden
 
 Request = Callable[[Claim], Awaitable[Outcome]]
-
-GONE: dict[Gone, Skip] = {
-    Gone.NOT_FOUND: Skip.DELETED,
-    Gone.DELETED: Skip.DELETED,
-    Gone.TRANSFERRED: Skip.TRANSFERRED,
-    Gone.LOCKED: Skip.LOCKED,
-    Gone.ARCHIVED: Skip.REFUSED,
-}
 
 TRIES = 3
 """Claims asked for one effect in one attempt: a lease too short or a late claim is asked again."""
@@ -162,7 +154,7 @@ async def _record(attempt: Attempt, claim: Claim, before: RunEffect, outcome: Ou
         case Unknown():
             after = claim.effect.model_copy(update={"reason": outcome.detail, "when": now})
         case Refused():
-            after = await refused(attempt, before, outcome)
+            after = await _refused(attempt, before, outcome)
         case Late():
             raise AssertionError("a late claim is withdrawn, not recorded")
     acknowledge = attempt.ports.ledger.effects.acknowledge
@@ -170,30 +162,29 @@ async def _record(attempt: Attempt, claim: Claim, before: RunEffect, outcome: Ou
     attempt.effects[after.effect_key] = after
     if not isinstance(outcome, Refused):
         await _look_for_a_lost_lease(attempt, after)
-    elif outcome.refusal in (Refusal.LIMITED, Refusal.UNAUTHORISED):
+    elif after == before:
         await _come_back(attempt, outcome)
     return after
 
 
-async def refused(attempt: Attempt, effect: RunEffect, outcome: Refused) -> RunEffect:
+async def _refused(attempt: Attempt, effect: RunEffect, outcome: Refused) -> RunEffect:
     """The effect after a refusal, which is no send: skipped where that is for good, a conflict
-    where a person must act, and as before where GitHub asks to come back."""
-    match outcome.refusal:
-        case Refusal.LIMITED | Refusal.UNAUTHORISED:
-            return effect
-        case Refusal.GONE:
-            return skipped(effect, GONE[outcome.gone or Gone.NOT_FOUND], outcome.detail)
-        case Refusal.INVALID:
-            return conflict(effect, f"GitHub refused it: {outcome.detail}", attempt.now)
-        case Refusal.FORBIDDEN:
-            try:
-                gone = await _why_forbidden(attempt, effect.issue)
-            except ReadFailed:
+    where a person must act, and as before where GitHub asks to come back, or cannot be asked."""
+    try:
+        match outcome.refusal:
+            case Refusal.LIMITED | Refusal.UNAUTHORISED:
                 return effect
-            if gone is not None:
-                return skipped(effect, GONE[gone], str(gone))
-            why = f"the app may not write this: {outcome.detail}"
-            return conflict(effect, why, attempt.now)
+            case Refusal.GONE:
+                return await refused_as_gone(attempt, effect, outcome)
+            case Refusal.INVALID:
+                return conflict(effect, f"GitHub refused it: {outcome.detail}", attempt.now)
+            case Refusal.FORBIDDEN:
+                gone = await why_forbidden(attempt, effect.issue)
+    except ReadFailed:
+        return effect
+    if gone is not None:
+        return skipped(effect, GONE[gone], str(gone))
+    return conflict(effect, f"the app may not write this: {outcome.detail}", attempt.now)
 
 
 def conflict(effect: RunEffect, reason: str, now: datetime) -> RunEffect:
@@ -207,21 +198,6 @@ async def verify_later(attempt: Attempt, effect: RunEffect) -> None:
     """Look for a late writer of this effect one absence window from now."""
     at = attempt.now + attempt.ports.timing.absence_window
     await attempt.ports.ledger.due.add(Due(DueKind.VERIFY, effect.effect_key), at)
-
-
-async def _why_forbidden(attempt: Attempt, number: int) -> Gone | None:
-    """A 403 is told apart by re-reading: the issue first, then the repository."""
-    reader = attempt.ports.reader
-    if number:
-        issue = await reader.issue(attempt.place, number)
-        if isinstance(issue, Gone):
-            return issue
-        if issue.locked:
-            return Gone.LOCKED
-    repository = await reader.repository_by_id(attempt.place)
-    if isinstance(repository, Gone):
-        return repository
-    return Gone.ARCHIVED if repository.archived else None
 
 
 async def _come_back(attempt: Attempt, outcome: Refused) -> None:

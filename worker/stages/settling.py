@@ -10,7 +10,7 @@ from triage.classification import classify, row_of
 from triage.contract import Evidence, RunRecord, Skip, Status
 from triage.identifiers import EffectKind, Mode
 from triage.plan import Plan
-from triage.readback import next_sample, proof_until
+from triage.readback import SAMPLES, next_sample, proof_until
 from triage.snapshot import Snapshot
 from worker.ports import Place, Ports, ReadFailed
 from worker.stages.attempt import Attempt, Ending, ask_twice
@@ -18,9 +18,6 @@ from worker.stages.sampling import look
 
 FIRST_PAUSE = timedelta(minutes=1)
 """The pause after a first attempt that failed before any write; each later one is twice as long."""
-
-SOON = timedelta(seconds=30)
-"""When an acknowledged effect that no read shows yet is read again."""
 
 WORDS: Mapping[Status, str] = {
     Status.COMPLETED: "RUN-COMPLETED",
@@ -67,7 +64,9 @@ async def settle(attempt: Attempt, ending: Ending) -> RunReport:
     due: dict[Due, datetime] = {}
     if status is Status.FAILED_AFTER_WRITE:
         run = await _pending(attempt, run, due)
-    run = run.model_copy(update={"retry_at": _retry_at(run, ending, attempt.now)})
+    soon = attempt.now + attempt.ports.timing.absence_window / (SAMPLES - 1)
+    retry_at = _retry_at(run, ending, attempt.now, soon)
+    run = run.model_copy(update={"retry_at": retry_at})
     run = _with_ended_attempt(run, attempt.now)
     if run.retry_at is not None:
         due[Due(DueKind.CONTINUE, run.inputs.dedupe_key)] = run.retry_at
@@ -117,8 +116,12 @@ async def _pending(attempt: Attempt, run: RunRecord, due: dict[Due, datetime]) -
     return run.model_copy(update={"proof_until": latest})
 
 
-def _retry_at(run: RunRecord, ending: Ending, now: datetime) -> datetime | None:
-    """When the clock takes the run up again; None where it does not."""
+def _retry_at(run: RunRecord, ending: Ending, now: datetime, soon: datetime) -> datetime | None:
+    """When the clock takes the run up again; None where it does not.
+
+    ``soon``: when what was acknowledged, and no read shows yet, is read again. Continuations so far
+    apart do not run out before GitHub's views agree.
+    """
     match run.status:
         case Status.WAITING:
             return ending.retry_at or now
@@ -126,7 +129,7 @@ def _retry_at(run: RunRecord, ending: Ending, now: datetime) -> datetime | None:
             return run.proof_until
         case Status.FAILED_AFTER_WRITE:
             lagging = any(effect.acknowledged for effect in run.effects)
-            return ending.retry_at or (now + SOON if lagging else now)
+            return ending.retry_at or (soon if lagging else now)
         case Status.FAILED_BEFORE_WRITE:
             if not run.retryable or run.attempts_charged >= MOST_ATTEMPTS:
                 return None

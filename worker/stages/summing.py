@@ -1,5 +1,7 @@
 """The result of a run for people: the summary issue of its window, or an observe run's report."""
 
+from collections.abc import Iterable
+
 from ledger.records import Claim, Report
 from triage import summary
 from triage.contract import Evidence, RunEffect, RunRecord, Status
@@ -8,16 +10,17 @@ from triage.identifiers import FAMILY, EffectKind, effect_key
 from triage.marker import body_digest, stamp
 from triage.plan import Plan
 from triage.policy import Summary
-from triage.readback import Hit, adopted
+from triage.readback import Forged, Hit, adopted
 from triage.snapshot import Snapshot
 from triage.summary import WindowRun
 from worker.ports import Outcome
 from worker.stages.attempt import Attempt
 from worker.stages.epoch import standing_epoch
-from worker.stages.reading import read_summary
-from worker.stages.sampling import look
-from worker.stages.sending import send_once
-from worker.stages.writing import Writing
+from worker.stages.intake import as_seen
+from worker.stages.reading import read_back, read_summary
+from worker.stages.sampling import SKEW, look
+from worker.stages.sending import conflict, send_once
+from worker.stages.writing import groups
 
 
 async def sum_up(attempt: Attempt, plan: Plan, snapshot: Snapshot, status: Status) -> None:
@@ -30,52 +33,71 @@ async def sum_up(attempt: Attempt, plan: Plan, snapshot: Snapshot, status: Statu
         return
     body = await _body(attempt, plan, snapshot, status)
     effect = await _intended(attempt, body)
-    await attempt.keep([effect])
     if effect.evidence is Evidence.ABSENT:
-        effect = await _send(attempt, effect, body)
-    if effect.acknowledged:
-        await attempt.keep([await read_summary(attempt, effect)])
+        await _send(attempt, effect, body)
+    await read_back(attempt, summary=True)
 
 
 async def _body(attempt: Attempt, plan: Plan, snapshot: Snapshot, status: Status) -> str:
     """The body over all runs of the window, this one as it is about to be."""
     key, inputs = attempt.run.key, attempt.run.inputs
-    runs = attempt.ports.ledger.runs
-    earlier = [
-        run
-        for run in await runs.of_window(key.repository_id, key.job, key.window)
-        if run.inputs.dedupe_key != inputs.dedupe_key and run.status.final
-    ]
-    entries = [await _earlier(attempt, run) for run in earlier]
-    own = [item for item in attempt.effects.values() if item.kind is not EffectKind.SUMMARY]
-    entries.append(
-        WindowRun(attempt.run, status, own, plan.held, snapshot.left_over, snapshot.passed_over)
+    runs = await attempt.ports.ledger.runs.of_window(key.repository_id, key.job, key.window)
+    own = WindowRun(
+        attempt.run,
+        status,
+        _on_issues(attempt.effects.values()),
+        plan.held,
+        snapshot.left_over,
+        snapshot.passed_over,
     )
+    entries = [
+        own if run.inputs.dedupe_key == inputs.dedupe_key else await _other(attempt, run)
+        for run in runs
+    ]
     return summary.body(entries, window=key.window, missed=inputs.missed, now=attempt.now)
 
 
-async def _earlier(attempt: Attempt, run: RunRecord) -> WindowRun:
-    runs = attempt.ports.ledger.runs
-    plan = await runs.plan(run.inputs.dedupe_key)
-    issues = [item for item in run.effects if item.kind is not EffectKind.SUMMARY]
-    return WindowRun(run, run.status, issues, plan.held if plan else ())
+async def _other(attempt: Attempt, run: RunRecord) -> WindowRun:
+    plan = await attempt.ports.ledger.runs.plan(run.inputs.dedupe_key)
+    taken = run.snapshot_summary
+    return WindowRun(
+        run,
+        run.status,
+        _on_issues(run.effects),
+        plan.held if plan else (),
+        taken.left_over if taken else 0,
+        taken.passed_over if taken else {},
+    )
+
+
+def _on_issues(effects: Iterable[RunEffect]) -> list[RunEffect]:
+    return [item for item in effects if item.kind is not EffectKind.SUMMARY]
 
 
 async def _intended(attempt: Attempt, body: str) -> RunEffect:
-    """The summary as an effect of this run: known from before, found on GitHub, or new."""
+    """The summary as an effect of this run, saved: known from before, found on GitHub, or new.
+
+    It is saved before GitHub is asked: a run that fails here is not over without its summary.
+    """
     key, inputs = attempt.run.key, attempt.run.inputs
     window = None if inputs.policy.summary is Summary.ROLLING else key.window
     name = effect_key(key.repository_id, 0, FAMILY[key.job], EffectKind.SUMMARY, window)
     await attempt.know([name])
-    record = attempt.records.get(name)
-    before = attempt.effects.get(name)
-    digest = body_digest(body)
-    effect = before or RunEffect(
-        effect_key=name, kind=EffectKind.SUMMARY, issue=0, issue_id=0, digest=digest
+    effect = attempt.effects.get(name) or RunEffect(
+        effect_key=name, kind=EffectKind.SUMMARY, issue=0, issue_id=0
     )
     if effect.in_doubt:
         return effect
-    effect = effect.model_copy(update={"digest": digest})
+    wanted = {"digest": body_digest(body), "evidence": Evidence.ABSENT, "reason": ""}
+    effect = effect.model_copy(update=wanted)
+    await attempt.keep([effect])
+    effect = await _as_found(attempt, effect)
+    await attempt.keep([effect])
+    return effect
+
+
+async def _as_found(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    record = attempt.records.get(effect.effect_key)
     if record is not None and record.github_id is not None:
         known = {"github_id": record.github_id, "issue": record.issue, "url": record.url}
         return await read_summary(attempt, effect.model_copy(update=known))
@@ -89,10 +111,14 @@ async def _found_or_new(attempt: Attempt, effect: RunEffect) -> RunEffect:
     if epoch.first:
         return effect
     sighting = await look(effect, None, attempt.place, ports)
-    if not isinstance(sighting, Hit):
-        return effect
-    seen = adopted(effect, sighting, attempt.now)
-    return seen.model_copy(update={"issue": sighting.found.number})
+    match sighting:
+        case Hit():
+            seen = adopted(effect, sighting, attempt.now)
+            return seen.model_copy(update={"issue": sighting.found.number})
+        case Forged():
+            return conflict(effect, "the bot's summary bears a bad signature", attempt.now)
+        case _:
+            return effect
 
 
 async def _send(attempt: Attempt, effect: RunEffect, body: str) -> RunEffect:
@@ -113,11 +139,7 @@ async def _send(attempt: Attempt, effect: RunEffect, body: str) -> RunEffect:
 async def write_report(attempt: Attempt, plan: Plan, snapshot: Snapshot) -> None:
     """The artifact of an observe run: kept in the ledger, read back there, exported as a file."""
     ports, inputs, key = attempt.ports, attempt.run.inputs, attempt.run.key
-    writing = Writing(attempt, snapshot, plan)
-    await writing.refresh()
-    judged: list[RunEffect] = []
-    for number, effects in writing.groups():
-        judged += judge(effects, writing.issues[number], attempt.records, writing.labels, inputs)
+    judged = await _judged(attempt, snapshot)
     path = summary.report_path(inputs, key.job, key.window)
     before = await ports.ledger.repositories.report(path)
     other = before if before is not None and before.dedupe_key != inputs.dedupe_key else None
@@ -141,3 +163,17 @@ async def write_report(attempt: Attempt, plan: Plan, snapshot: Snapshot) -> None
     )
     attempt.effects = {}
     await attempt.keep([effect])
+
+
+async def _judged(attempt: Attempt, snapshot: Snapshot) -> list[RunEffect]:
+    """What each effect would come to now, by one listing of what changed since the snapshot."""
+    reader, place = attempt.ports.reader, attempt.place
+    labels = await reader.labels(place)
+    issues = {issue.number: as_seen(issue, snapshot) for issue in snapshot.issues}
+    listed = await reader.issues(place, state="all", since=snapshot.observed_at - SKEW)
+    issues |= {issue.number: issue for issue in listed if issue.number in issues}
+    judged: list[RunEffect] = []
+    for number, effects in groups(attempt.effects.values()).items():
+        known = attempt.records_of(effects)
+        judged += judge(effects, issues[number], known, labels, attempt.run.inputs)
+    return judged

@@ -1,12 +1,11 @@
 """The writing of a run: each issue's effects in their order, against GitHub's present state.
 
-Invariant: an issue's labels are sent only once its comment is settled or acknowledged, and a label
-that the repository does not have now is never sent.
+Invariant: each write is judged by a read of its issue right before it; an issue's labels are sent
+only once its comment is settled or acknowledged, and a label that the repository does not have now
+is never sent.
 """
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
-from itertools import groupby
+from collections.abc import Iterable
 
 from ledger.records import Claim
 from triage.comment import render
@@ -16,80 +15,55 @@ from triage.identifiers import EffectKind
 from triage.marker import Signature, read, stamp
 from triage.plan import Decision, Plan
 from triage.readback import Hit, adopted, found
-from triage.snapshot import Issue, Snapshot
 from worker.ports import Comment, Gone, Outcome
 from worker.stages.attempt import Attempt
-from worker.stages.intake import as_seen
+from worker.stages.gone import GONE, comment_gone
 from worker.stages.lookup import look_up
-from worker.stages.sending import GONE, StopSending, conflict, send_once
-
-REFRESH = timedelta(seconds=60)
-"""How old the repository's labels and the changes of its issues may be when something is sent."""
-
-SKEW = timedelta(minutes=5)
-"""How far listings with ``since`` reach back: GitHub's clock is not ours."""
+from worker.stages.sending import StopSending, conflict, send_once
 
 BREAKER = 3
 """Unknown outcomes in a row after which an attempt stops writing."""
 
 
 class Writing:
-    """The state of GitHub that the writing of one attempt goes by, refreshed as it goes."""
+    """The writing of one attempt, issue by issue."""
 
-    def __init__(self, attempt: Attempt, snapshot: Snapshot, plan: Plan) -> None:
+    def __init__(self, attempt: Attempt, plan: Plan) -> None:
         self.attempt = attempt
-        self.snapshot = snapshot
         self.decisions = {decision.issue_id: decision for decision in plan.decisions}
-        self.issues: dict[int, Issue | Skip] = {
-            issue.number: as_seen(issue, snapshot) for issue in snapshot.issues
-        }
-        self.labels: frozenset[str] = frozenset()
-        self.read_at: datetime | None = None
         self.unknown_in_a_row = 0
 
-    async def refresh(self) -> None:
-        """Read the repository's labels, and what changed in its issues, unless that is fresh."""
-        now = self.attempt.now
-        if self.read_at is not None and now - self.read_at < REFRESH:
-            return
-        reader, place = self.attempt.ports.reader, self.attempt.place
-        self.labels = await reader.labels(place)
-        target = self.attempt.run.inputs.target_issue
-        if target is not None:
-            issue = await reader.issue(place, target)
-            self.issues[target] = GONE[issue] if isinstance(issue, Gone) else issue
-        else:
-            since = (self.read_at or self.snapshot.observed_at) - SKEW
-            for issue in await reader.issues(place, state="all", since=since):
-                if issue.number in self.issues:
-                    self.issues[issue.number] = issue
-        self.read_at = now
-
-    def groups(self) -> Iterator[tuple[int, list[RunEffect]]]:
-        """The effects on issues, issue by issue, in the order of the plan."""
-        on_issues = [e for e in self.attempt.effects.values() if e.kind is not EffectKind.SUMMARY]
-        for number, effects in groupby(on_issues, key=lambda effect: effect.issue):
-            yield number, list(effects)
-
-    async def write_issue(self, number: int, effects: list[RunEffect]) -> None:
-        """Send what is wanted on one issue. Raises StopSending."""
-        if not any(effect.evidence is Evidence.ABSENT for effect in effects):
-            return
-        await self.refresh()
-        issue = self.issues[number]
-        if isinstance(issue, Issue):
-            await look_up(self.attempt, issue, effects)
-        records = self.attempt.records
-        known = {e.effect_key: records[e.effect_key] for e in effects if e.effect_key in records}
-        inputs = self.attempt.run.inputs
-        await self.attempt.keep(judge(effects, issue, known, self.labels, inputs))
-        for planned in effects:
+    async def write_issue(self, number: int) -> None:
+        """Send what is wanted on one issue, in its order. Raises StopSending."""
+        for planned in self._group(number):
             effect = self.attempt.effects[planned.effect_key]
+            if effect.evidence is Evidence.ABSENT:
+                effect = await self._judged(effect)
             if effect.evidence is Evidence.ABSENT:
                 effect = await self._send(effect)
             if not _lets_pass(effect):
-                await self._hold_back(effects, effect)
+                await self._hold_back(effect)
                 return
+
+    def _group(self, number: int) -> list[RunEffect]:
+        return groups(self.attempt.effects.values())[number]
+
+    async def _judged(self, effect: RunEffect) -> RunEffect:
+        """The effect by what GitHub shows of its issue, and of the repository's labels, now."""
+        attempt, group = self.attempt, self._group(effect.issue)
+        reader, place = attempt.ports.reader, attempt.place
+        issue = await reader.issue(place, effect.issue)
+        labels = await reader.labels(place) if effect.kind is EffectKind.LABELS else frozenset()
+        await attempt.know(item.effect_key for item in group)
+        if not isinstance(issue, Gone):
+            await look_up(attempt, issue, group)
+        group = self._group(effect.issue)
+        now = GONE[issue] if isinstance(issue, Gone) else issue
+        known = attempt.records_of(group)
+        judged = {e.effect_key: e for e in judge(group, now, known, labels, attempt.run.inputs)}
+        effect = judged[effect.effect_key]
+        await attempt.keep([effect])
+        return effect
 
     async def _send(self, effect: RunEffect) -> RunEffect:
         match effect.kind:
@@ -129,30 +103,38 @@ class Writing:
         return await send_once(self.attempt, effect, request)
 
     async def _comment(self, effect: RunEffect, decision: Decision) -> RunEffect:
-        ports, place = self.attempt.ports, self.attempt.place
+        """Edit the comment that is there, else create it; with force also one that was deleted."""
         body = stamp(
             render(decision),
             effect_key=effect.effect_key,
             run=self.attempt.lease.dedupe_key,
-            keys=ports.keys,
+            keys=self.attempt.ports.keys,
         )
         record = self.attempt.records.get(effect.effect_key)
         known = effect.github_id or (record.github_id if record else None)
         if known is None:
+            return await self._create(effect, body)
+        before = await self._before_edit(effect.model_copy(update={"github_id": known}))
+        if before.evidence is Evidence.ABSENT:
+            return await self._edit(before, known, body)
+        if before.reason == Skip.HUMAN_REMOVED and self.attempt.run.inputs.force:
+            return await self._create(effect.model_copy(update={"github_id": None}), body)
+        await self.attempt.keep([before])
+        return before
 
-            async def create(claim: Claim) -> Outcome:
-                return await ports.writer.create_comment(claim, place, effect.issue, body)
+    async def _create(self, effect: RunEffect, body: str) -> RunEffect:
+        async def request(claim: Claim) -> Outcome:
+            writer = self.attempt.ports.writer
+            return await writer.create_comment(claim, self.attempt.place, effect.issue, body)
 
-            return await send_once(self.attempt, effect, create)
-        effect = await self._before_edit(effect.model_copy(update={"github_id": known}))
-        await self.attempt.keep([effect])
-        if effect.evidence is not Evidence.ABSENT:
-            return effect
+        return await send_once(self.attempt, effect, request)
 
-        async def edit(claim: Claim) -> Outcome:
-            return await ports.writer.edit_comment(claim, place, known, body)
+    async def _edit(self, effect: RunEffect, comment_id: int, body: str) -> RunEffect:
+        async def request(claim: Claim) -> Outcome:
+            writer = self.attempt.ports.writer
+            return await writer.edit_comment(claim, self.attempt.place, comment_id, body)
 
-        return await send_once(self.attempt, effect, edit)
+        return await send_once(self.attempt, effect, request)
 
     async def _before_edit(self, effect: RunEffect) -> RunEffect:
         """The comment that is there, read by its id: gone, a person's, already right, or to edit.
@@ -162,20 +144,28 @@ class Writing:
         attempt, comment_id = self.attempt, effect.github_id or 0
         comment = await attempt.ports.reader.comment(attempt.place, comment_id)
         if isinstance(comment, Gone):
-            return skipped(effect, Skip.HUMAN_REMOVED)
+            return await comment_gone(attempt, effect)
         commanded = attempt.run.inputs.target_issue is not None
         return judge_comment(attempt, effect, comment, overwrite=commanded)
 
-    async def _hold_back(self, effects: list[RunEffect], stopped: RunEffect) -> None:
-        """What follows a skipped comment on an issue that is gone is skipped with it."""
+    async def _hold_back(self, stopped: RunEffect) -> None:
+        """What follows a skipped effect on an issue that is gone is skipped with it."""
         if stopped.evidence is not Evidence.SKIPPED:
             return
-        rest = [self.attempt.effects[effect.effect_key] for effect in effects]
         await self.attempt.keep(
             item.model_copy(update={"evidence": stopped.evidence, "reason": stopped.reason})
-            for item in rest
+            for item in self._group(stopped.issue)
             if item.evidence is Evidence.ABSENT
         )
+
+
+def groups(effects: Iterable[RunEffect]) -> dict[int, list[RunEffect]]:
+    """The effects on issues by the issue's number, in the order of the plan."""
+    found: dict[int, list[RunEffect]] = {}
+    for effect in effects:
+        if effect.kind is not EffectKind.SUMMARY:
+            found.setdefault(effect.issue, []).append(effect)
+    return found
 
 
 def judge_comment(
