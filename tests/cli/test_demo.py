@@ -71,7 +71,7 @@ def test_the_story(folder: Path) -> None:
     assert {run["status"] for run in seen["runs"]} == STATUSES
     counted = ("duplicates", "incidents", "writes_again", "workers_refused", "comments_after_kill")
     assert [seen[name] for name in counted] == [0, 0, 0, 1, 1]
-    assert 2 < seen["github_requests_per_issue"] < 4
+    assert seen["github_requests_per_issue"] > 2
     assert seen["failed_step"] is None
     cut_off = next(run for run in seen["runs"] if run["repository"] == "acme/search")
     assert (cut_off["status"], cut_off["attempts"]) == ("completed", 2)

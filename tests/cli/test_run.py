@@ -1,8 +1,10 @@
 """``retriage run``: one window, here and now, and again."""
 
+from pathlib import Path
+
 from sandbox.github.faults import POST_COMMENT, POST_LABELS
 from sandbox.model import Misbehaviour
-from tests.cli.terminal import NO_APP, REPOSITORY, World, today
+from tests.cli.terminal import NO_APP, REPOSITORY, World, today, world
 
 
 def test_twice_is_once(here: World) -> None:
@@ -35,32 +37,34 @@ def test_twice_is_once(here: World) -> None:
     assert len(here.writes()) == before
 
 
-def test_observing_writes_nothing_and_prints_the_writes(here: World) -> None:
+def test_observing_writes_nothing_and_prints_the_writes(tmp_path: Path) -> None:
     """The report has the exact writes, and titles of strangers do no harm in a terminal. A broken
-    policy stops nothing that the last good one allowed."""
-    here.github.add_issue(
-        REPOSITORY,
-        "Crash \x1b[2J\u202e of 中文 عربي <img onerror> @everyone",
-        "x",
-        author="reporter",
-    )
-    token = here.github.add_token("alice")
-    words = ("run", REPOSITORY, "--mode", "observe")
-    ended = here.terminal.type(*words, **NO_APP, GITHUB_TOKEN=token)
-    assert ended.code == 0, ended.err
-    assert here.writes() == []
-    assert "- labels: issues/1/labels: +bug" in ended.out
-    assert "中文 عربي" in ended.out
-    assert not {"\x1b", "\u202e"} & set(ended.out)
-    result = [line for line in ended.out.splitlines() if line.startswith("Result: ")]
-    assert result[0].endswith(f"reports/acme/api/daily-issue-triage/{today()}.md")
+    policy stops nothing that the last good one allowed. A ledger that is new
+    keeps nobody from observing."""
+    with world(tmp_path, first=False) as here:
+        here.github.add_issue(
+            REPOSITORY,
+            "Crash \x1b[2J\u202e of 中文 عربي <img onerror> @everyone",
+            "x",
+            author="reporter",
+        )
+        token = here.github.add_token("alice")
+        words = ("run", REPOSITORY, "--mode", "observe")
+        ended = here.terminal.type(*words, **NO_APP, GITHUB_TOKEN=token)
+        assert ended.code == 0, ended.err
+        assert here.writes() == []
+        assert "- labels: issues/1/labels: +bug" in ended.out
+        assert "中文 عربي" in ended.out
+        assert not {"\x1b", "\u202e"} & set(ended.out)
+        result = [line for line in ended.out.splitlines() if line.startswith("Result: ")]
+        assert result[0].endswith(f"reports/acme/api/daily-issue-triage/{today()}.md")
 
-    here.github.put_file(REPOSITORY, ".github/retriage.yml", "jobs: 1\n")
-    again = here.terminal.type(*words, "--json", **NO_APP, GITHUB_TOKEN=token)
-    assert again.code == 0
-    assert "Warning: The policy file is broken, the last good one is used: line 1" in again.err
-    assert again.json["outcome"] == "reused"
-    assert again.json["report"].startswith("# acme/api: what would be written")
+        here.github.put_file(REPOSITORY, ".github/retriage.yml", "jobs: 1\n")
+        again = here.terminal.type(*words, "--json", **NO_APP, GITHUB_TOKEN=token)
+        assert again.code == 0
+        assert "Warning: The policy file is broken, the last good one is used: line 1" in again.err
+        assert again.json["outcome"] == "reused"
+        assert again.json["report"].startswith("# acme/api: what would be written")
 
 
 def test_a_lost_reply(here: World) -> None:
