@@ -17,8 +17,8 @@ from starlette.types import ASGIApp
 from bot.app import make_app
 from bot.clock import run_clock
 from bot.enqueue import linked
-from bot.log import LineLog, Log, forward_libraries
 from bot.settings import ClockSettings, SettingsError, WebSettings, read_settings
+from process.log import LineLog, Log, forward_libraries
 
 GRACE_SECONDS: Final = 8
 """After SIGTERM, for the requests under way: platforms kill after ten."""

@@ -14,9 +14,9 @@ from starlette.routing import BaseRoute, Route
 from bot.cron import Cron
 from bot.enqueue import Link
 from bot.health import Health
-from bot.log import Log
 from bot.settings import WebSettings
 from bot.webhook import Webhooks
+from process.log import Log
 
 SERVER_BODY_LIMIT_BYTES: Final = 26 * 1024 * 1024
 """For every route, before it is called; the webhooks have their own, lower one."""

@@ -25,11 +25,11 @@ from rq.cron import CronJob, CronScheduler
 from rq.exceptions import StopRequested
 
 from bot.enqueue import QUEUE, REDIS_TIMEOUT, Link, due_job, linked
-from bot.log import Log
 from bot.settings import ClockSettings
 from ledger.connection import connect_sync
 from ledger.errors import LedgerUnavailableError
 from ledger.records import Due, DueKind
+from process.log import Log
 
 BATCH: Final = 200
 MOST_BATCHES: Final = 50

@@ -24,9 +24,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from bot.enqueue import Link, window_job
-from bot.log import Log
 from ledger.errors import LedgerUnavailableError
 from ledger.records import RepositoryRecord
+from process.log import Log
 from triage.identifiers import JobKey
 from triage.window import window_named
 

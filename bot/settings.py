@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from ledger.connection import address_problem
 from triage.marker import MarkerKeys
 
 
@@ -40,8 +41,9 @@ class ClockSettings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _is_redis(cls, value: SecretStr) -> SecretStr:
-        if not value.get_secret_value().startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("must start with redis://, rediss:// or unix://")
+        problem = address_problem(value.get_secret_value())
+        if problem:
+            raise ValueError(problem)
         return value
 
 

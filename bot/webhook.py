@@ -28,8 +28,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from bot.enqueue import Link, ask_job
-from bot.log import Log
 from ledger.errors import LedgerUnavailableError
+from process.log import Log
 from triage.delivery import Ignored, interpret, meaning, text_at
 from triage.marker import MarkerKeys
 

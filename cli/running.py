@@ -18,7 +18,7 @@ from ledger.errors import LeaseLost, LedgerUnavailableError
 from triage.contract import RunInputs
 from triage.identifiers import DedupeKey, Mode
 from triage.summary import report_path
-from worker.log import forward_libraries
+from process.log import forward_libraries
 from worker.pipeline import execute
 from worker.ports import Ports, ReadFailed
 from worker.settings import Settings

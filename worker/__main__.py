@@ -2,13 +2,14 @@
 
 import sys
 
+from redis.exceptions import RedisError
 from rq import Queue, Worker
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from ledger.connection import connect_sync
+from process.log import forward_libraries
 from worker import jobs
-from worker.log import forward_libraries
 from worker.settings import SettingsError
 
 QUEUE = "retriage"
@@ -25,7 +26,8 @@ class TiedWorker(Worker):
 
 
 def main(*, burst: bool = False) -> int:
-    """Work until told to stop. 0, or 2 where the settings do not allow it."""
+    """Work until told to stop. 0; 1 where Redis is out of reach; 2 where the
+    settings do not allow it."""
     try:
         wiring = jobs.wiring()
     except SettingsError as error:
@@ -39,7 +41,11 @@ def main(*, burst: bool = False) -> int:
     queue = Queue(QUEUE, connection=redis, serializer=JSONSerializer)
     worker = TiedWorker([queue], connection=redis, serializer=JSONSerializer)
     wiring.log("WORKER-STARTED", name=worker.name)
-    worker.work(burst=burst, logging_level="WARNING")
+    try:
+        worker.work(burst=burst, logging_level="WARNING")
+    except RedisError as error:
+        sys.stderr.write(f"Redis cannot be reached at REDIS_URL: {error}\n")
+        return 1
     return 0
 
 

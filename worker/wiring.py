@@ -16,6 +16,7 @@ from functools import cached_property
 from ledger.connection import connect
 from ledger.ledger import Ledger, open_ledger
 from ledger.timing import LedgerTiming
+from process.log import LineLog
 from worker.agent import ClaudeAgent
 from worker.artifacts import FileArtifacts
 from worker.github.auth import AppCredentials, Authority, TokenCredentials
@@ -23,7 +24,6 @@ from worker.github.connection import Connection, RequestKind
 from worker.github.reader import RestReader
 from worker.github.reads import Reads
 from worker.github.writer import RestWriter
-from worker.log import LineLog
 from worker.ports import LedgerPorts, LedgerUnavailableError, Ports
 from worker.settings import Settings
 

@@ -19,7 +19,7 @@ from rq.job import Job
 from bot.__main__ import listen, make_server
 from bot.app import make_app, utc_now
 from bot.enqueue import QUEUE, SERIALIZER, Link, linked
-from bot.log import LineLog
+from process.log import LineLog
 from bot.settings import WebSettings, read_settings
 from ledger.connection import connect_sync
 

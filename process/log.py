@@ -11,7 +11,7 @@ import traceback
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final, Literal, TextIO
+from typing import Final, Literal, Protocol, TextIO
 
 import structlog
 from pydantic import SecretStr
@@ -40,8 +40,15 @@ _REDACTED: Final = "***"
 _SHORTEST_SECRET: Final = 8
 
 
+class Log(Protocol):
+    """The lines that alerts hang on."""
+
+    def __call__(self, word: str, /, **pairs: object) -> None:
+        """``WORD key=value …``"""
+
+
 class LineLog:
-    """``worker.ports.Log``. A line is written whatever the level: alerts hang on these words.
+    """A Log. A line is written whatever the level: alerts hang on these words.
 
     ``secrets`` are never shown, wherever they turn up.
     """

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from worker.log import LineLog, forward_libraries
+from process.log import LineLog, forward_libraries
 
 ROOT = Path(__file__).parents[2]
 
@@ -197,7 +197,7 @@ def _is_log(function: ast.expr) -> bool:
 
 def used() -> set[str]:
     """All words that the program may write."""
-    packages = ("bot", "cli", "ledger", "worker")
+    packages = ("bot", "cli", "ledger", "process", "worker")
     sources = [source for name in packages for source in (ROOT / name).rglob("*.py")]
     return {word for source in sources for word in words_in(source)}
 
