@@ -7,6 +7,7 @@ twice; a caller that must know asks again with the same operation or token.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import redis.asyncio
 import redis.backoff
@@ -31,6 +32,17 @@ _UNAVAILABLE = (
     OSError,
 )
 _UNAVAILABLE_WORDS = ("MISCONF", "NOREPLICAS", "UNBLOCKED", "BUSY", "CLUSTERDOWN")
+
+
+def address_problem(url: str) -> str | None:
+    """What is wrong with the address of a Redis, after its name; None where nothing is."""
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        return "must start with redis://, rediss:// or unix://"
+    try:
+        urlsplit(url).port  # noqa: B018 - reading it is the check
+    except ValueError:
+        return "has a port that is no number up to 65535"
+    return None
 
 
 def connect(url: str, *, timeout: timedelta = TIMEOUT) -> redis.asyncio.Redis:

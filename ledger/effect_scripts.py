@@ -165,14 +165,15 @@ redis.call('HSET', KEYS[1], 'samples', text)
 return text
 """
 
-# KEYS: the effect. ARGV: effect key, id, address, digest.
+# KEYS: the effect. ARGV: effect key, id, address, digest, number of the issue.
 NOTE_HIT = (
     EVIDENCE
     + """
 local old = hash(KEYS[1])
 note_seen(KEYS[1], old, {key = ARGV[1], id = ARGV[2], url = ARGV[3]})
-if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'github_id') == ARGV[2] then
-  redis.call('HSET', KEYS[1], 'digest', ARGV[4])
+if redis.call('HGET', KEYS[1], 'github_id') == ARGV[2] then
+  if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'digest', ARGV[4]) end
+  if ARGV[5] ~= '0' then redis.call('HSET', KEYS[1], 'issue', ARGV[5]) end
 end
 return 1
 """

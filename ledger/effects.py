@@ -151,12 +151,15 @@ class Effects:
         times = await self._add_sample([effect_name(effect_key)], [stamp(at)])
         return _samples(text(times))
 
-    async def note_hit(self, effect_key: str, github_id: int, url: str, digest: str) -> None:
+    async def note_hit(
+        self, effect_key: str, github_id: int, url: str, digest: str, issue: int = 0
+    ) -> None:
         """Somebody saw the effect on GitHub (a sample, or a webhook of the bot's own comment).
 
-        Of two ids the lower one is kept. Nothing is settled by it.
+        Of two ids the lower one is kept. ``issue`` is the number of a summary issue, which nobody
+        knows before. Nothing is settled by it.
         """
-        arguments = [effect_key, str(github_id), url, digest]
+        arguments = [effect_key, str(github_id), url, digest, str(issue)]
         await self._note_hit([effect_name(effect_key)], arguments)
 
     async def note_removed_label(self, effect_key: str, label: str) -> None:

@@ -44,7 +44,7 @@ end
 local function begin(quiet_until, is_first)
   redis.call('HSET', KEYS[1], 'id', id, 'replid', replid, 'began', string.format('%.0f', now),
     'quiet_until', quiet_until, 'first', is_first)
-  return {1, redis.call('HGETALL', KEYS[1])}
+  return {stands.id and 2 or 1, redis.call('HGETALL', KEYS[1])}
 end
 
 if not stands.id then
@@ -89,7 +89,8 @@ class Epochs:
             began=moment(fields["began"]),
             quiet_until=moment_or_none(fields["quiet_until"]),
             first=fields["first"] == "1",
-            changed=bool(changed),
+            changed=changed > 0,
+            replaces=changed == 2,
         )
 
     async def _durable(self) -> bool:

@@ -189,7 +189,8 @@ class Epoch:
     """The ledger's own identity. Until ``quiet_until`` nothing is written to GitHub.
 
     ``began`` is when this epoch was set; ``first``: the ledger was made together with its App, so
-    nothing signed can exist before it.
+    nothing signed can exist before it. ``changed``: it was set just now; ``replaces``: another one
+    stood before, so this is a ledger that lost its server, not one that is new or was wiped.
     """
 
     id: str
@@ -197,6 +198,7 @@ class Epoch:
     quiet_until: datetime | None = None
     first: bool = False
     changed: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

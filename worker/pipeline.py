@@ -65,7 +65,9 @@ async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> 
     epoch = await standing_epoch(ports)
     quiet = epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until
     if quiet and inputs.mode is not Mode.OBSERVE:
-        return _refused(key, "the ledger was lost and is read again", epoch.quiet_until, ports)
+        return _refused(
+            key, "the ledger is new or was lost, and GitHub is read first", epoch.quiet_until, ports
+        )
     door = await _door(key, ports, by_hand=by_hand)
     if not isinstance(door.admission, Admit):
         return await _turned_away(door, key, ports, by_hand=by_hand)

@@ -204,6 +204,17 @@ async def test_of_two_hits_the_lowest_id_wins(ledger: Ledger) -> None:
     assert found == [record, record, record]
 
 
+async def test_a_summary_that_was_seen_has_its_number(ledger: Ledger) -> None:
+    """It is addressed by the number; a duplicate's does not replace it."""
+    summary = effect(EffectKind.SUMMARY, issue=0)
+    lease = await start(ledger)
+    await claimed(ledger, lease, summary)
+    await ledger.effects.note_hit(summary.effect_key, 50, "u", "x", issue=7)
+    await ledger.effects.note_hit(summary.effect_key, 60, "v", "y", issue=8)
+    record = await shared(ledger, summary)
+    assert (record.github_id, record.issue, record.digest) == (50, 7, "x")
+
+
 async def test_a_deleted_comment_is_forgotten_but_for_the_fact(ledger: Ledger) -> None:
     """Its id still leads to the effect; a new one may take its place."""
     lease = await start(ledger)

@@ -24,7 +24,7 @@ DEEDS: dict[str, Deed] = {
 """What people do to an issue, by the reason for which it is skipped then."""
 
 
-def alice(w: World):  # type: ignore[no-untyped-def]  # noqa: ANN201
+def alice(w: World):  # type: ignore[no-untyped-def]
     """A maintainer at work."""
     w.github.add_collaborator(REPOSITORY, "alice", "triage")
     return w.github.as_user("alice")

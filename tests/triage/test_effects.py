@@ -211,6 +211,12 @@ def test_what_is_sent_or_settled_is_not_judged_anew(update: dict[str, Any]) -> N
         assert [item for item in found.values() if item != item.model_copy(update=update)] == []
 
 
+def test_an_effect_of_no_issue_is_none_of_its_business() -> None:
+    """A summary is judged where it is written."""
+    summary = effect(EffectKind.SUMMARY)
+    assert judge([summary], issue(), {}, REPOSITORY_LABELS, inputs()) == [summary]
+
+
 def test_what_was_sent_and_proved_absent_is_still_wanted() -> None:
     """A comment is sent once more; labels are, unless people have decided since."""
     again = {"evidence": Evidence.ABSENT, "sends": 1, "reason": "proved absent by five reads"}

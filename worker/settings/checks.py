@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
+from ledger.connection import address_problem
 from triage.marker import MalformedMarkerKeyError, MarkerKeys
 from worker.settings.problems import NEEDS, SettingsError
 from worker.settings.values import Settings
@@ -84,9 +85,10 @@ def _model_address(settings: Settings) -> str | None:
 
 
 def _redis_address(settings: Settings) -> str | None:
-    url = settings.redis_url
-    fits = url is None or url.get_secret_value().startswith(("redis://", "rediss://", "unix://"))
-    return None if fits else "REDIS_URL must start with redis://, rediss:// or unix://"
+    if settings.redis_url is None:
+        return None
+    problem = address_problem(settings.redis_url.get_secret_value())
+    return problem and f"REDIS_URL {problem}"
 
 
 def _lease_outlives_request(settings: Settings) -> str | None:

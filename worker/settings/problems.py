@@ -13,7 +13,7 @@ class SettingsError(Exception):
 
 
 NEEDS: Final[Mapping[str, str]] = {
-    "APP_ID": "APP_ID is missing: the id of the GitHub App; 'retriage setup' makes one",
+    "APP_ID": "APP_ID is missing: the id of the GitHub App (README, Install it)",
     "PRIVATE_KEY": "PRIVATE_KEY is missing: the App's private key, or PRIVATE_KEY_PATH",
     "WEBHOOK_SECRET": "WEBHOOK_SECRET is missing: the secret of the App's webhook",
     "MARKER_KEYS": "MARKER_KEYS is missing: kid:hex, newest first; what signs the bot's text",

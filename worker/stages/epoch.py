@@ -8,7 +8,10 @@ async def standing_epoch(ports: Ports) -> Epoch:
     """The epoch that stands. Where it was just set anew, reading GitHub back falls due at once."""
     epoch = await ports.ledger.epochs.ensure(first=False)
     if epoch.changed:
-        ports.log("INCIDENT", kind="ledger-lost", epoch=epoch.id, until=epoch.quiet_until)
-        await ports.ledger.effects.incident("ledger-lost", f"epoch {epoch.id}")
+        if epoch.replaces:
+            ports.log("INCIDENT", kind="ledger-lost", epoch=epoch.id, until=epoch.quiet_until)
+            await ports.ledger.effects.incident("ledger-lost", f"epoch {epoch.id}")
+        else:
+            ports.log("LEDGER-NEW", epoch=epoch.id, until=epoch.quiet_until)
         await ports.ledger.due.add(Due(DueKind.RECOVER, "ledger"), ports.clock.now())
     return epoch
