@@ -18,7 +18,8 @@ class _Frozen(BaseModel):
 
 
 class Issue(_Frozen):
-    """An issue as GitHub showed it. ``id`` is global, ``number`` counts within the repository."""
+    """An issue as GitHub showed it. ``id`` is global, ``number`` counts within the repository;
+    ``comments`` is how many it has."""
 
     id: int
     number: int
@@ -33,6 +34,7 @@ class Issue(_Frozen):
     updated_at: datetime
     url: str
     is_pull_request: bool = False
+    comments: int = 0
 
     @property
     def content_digest(self) -> str:
@@ -52,6 +54,7 @@ class SnapshotIssue(_Frozen):
     created_at: datetime
     content_digest: str
     labels_only: bool = False
+    comments: int = 0
 
 
 class Snapshot(_Frozen):
@@ -136,6 +139,7 @@ def frozen(issue: Issue, *, labels_only: bool = False) -> SnapshotIssue:
         created_at=issue.created_at,
         content_digest=issue.content_digest,
         labels_only=labels_only,
+        comments=issue.comments,
     )
 
 

@@ -38,7 +38,9 @@ async def handle(ask: Ask, ports: Ports) -> RunReport | None:
         case Opened():
             return await opened(ask, ports)
         case SeenEffect():
-            await ports.ledger.effects.note_hit(ask.effect_key, ask.github_id, ask.url, ask.digest)
+            await ports.ledger.effects.note_hit(
+                ask.effect_key, ask.github_id, ask.url, ask.digest, issue=ask.issue
+            )
         case DeletedComment():
             await _deleted(ask, ports)
         case RemovedLabel():

@@ -26,7 +26,6 @@ from triage.admission import (
 from triage.contract import Attempt as AttemptRecord
 from triage.contract import RunInputs, RunRecord, Status
 from triage.identifiers import Mode
-from triage.plan import Plan
 from triage.readback import Hit
 from worker.ports import (
     AgentFailed,
@@ -214,8 +213,9 @@ async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:
 
 async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
     """The straight line. What is saved is not done again."""
-    reader = attempt.ports.reader
-    await attempt.ports.ledger.repositories.add_bot_id(await reader.bot_user_id())
+    reader, repositories = attempt.ports.reader, attempt.ports.ledger.repositories
+    if not await repositories.bot_ids():
+        await repositories.add_bot_id(await reader.bot_user_id())
     repository = await reader.repository_by_id(attempt.place)
     if isinstance(repository, Gone):
         return Ending(f"the repository is gone: {repository}", retryable=False)
@@ -228,7 +228,7 @@ async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
         await write_report(attempt, plan, snapshot)
         return Ending()
     await settle_doubts(attempt, taken_over=taken_over)
-    ending = await _write(attempt, plan)
+    ending = await _write(attempt, Writing(attempt, snapshot, plan))
     await read_back(attempt)
     status = attempt.status_so_far()
     reviewed = status is Status.NEEDS_REVIEW
@@ -240,8 +240,7 @@ async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
     return ending
 
 
-async def _write(attempt: Attempt, plan: Plan) -> Ending:
-    writing = Writing(attempt, plan)
+async def _write(attempt: Attempt, writing: Writing) -> Ending:
     try:
         for number in groups(attempt.effects.values()):
             await writing.write_issue(number)

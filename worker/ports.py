@@ -146,8 +146,11 @@ class Effects(Protocol):
     async def add_sample(self, effect_key: str, at: datetime) -> tuple[datetime, ...]:
         """Add the time of an empty read; gives all of them since the last send."""
 
-    async def note_hit(self, effect_key: str, github_id: int, url: str, digest: str) -> None:
-        """Somebody saw the effect on GitHub (a sample, or a webhook of the bot's own comment)."""
+    async def note_hit(
+        self, effect_key: str, github_id: int, url: str, digest: str, issue: int = 0
+    ) -> None:
+        """Somebody saw the effect on GitHub (a sample, or a webhook of the bot's own comment).
+        ``issue`` is its issue's number."""
 
     async def note_removed_label(self, effect_key: str, label: str) -> None:
         """A person removed a label that the bot had added."""
@@ -534,7 +537,11 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Bounds, checked at start: lease > request timeout + margin, lock delay > request timeout."""
+    """Bounds, checked at start: lease > request timeout + margin, lock delay > request timeout.
+
+    ``refresh`` is how old the repository's labels and the changes of its issues may be when
+    something is written (docs/decisions/0006-a-person-on-the-way.md).
+    """
 
     lease: timedelta = timedelta(seconds=120)
     lock_delay: timedelta = timedelta(seconds=60)
@@ -543,6 +550,7 @@ class Timing:
     margin: timedelta = timedelta(seconds=5)
     run: timedelta = timedelta(minutes=40)
     longest_pause: timedelta = timedelta(seconds=30)
+    refresh: timedelta = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ async def test_between_snapshot_and_write(redis_url: str, why: str) -> None:
         assert (await w.run(faults=faults)).status is Status.COMPLETED
         run = (await w.runs())[0]
         assert reasons(run, 1) == {EffectKind.COMMENT: why, EffectKind.LABELS: why}
-        assert not w.github.requests("POST", "/issues/1/")
+        assert not w.github.requests("POST", "/issues/1/", applied=True)
         assert w.github.labels(REPOSITORY, 2) == ["question"]
         await nothing_more(w)
 
@@ -66,7 +66,7 @@ async def test_while_another_issue_is_written(redis_url: str, why: str) -> None:
         assert (await w.run()).status is Status.COMPLETED
         run = (await w.runs())[0]
         assert reasons(run, 2) == {EffectKind.COMMENT: why, EffectKind.LABELS: why}
-        assert not w.github.requests("POST", "/issues/2/")
+        assert not w.github.requests("POST", "/issues/2/", applied=True)
         await nothing_more(w)
 
 

@@ -66,6 +66,7 @@ TIMING = Timing(
     absence_window=SECOND * 0.4,
     request=SECOND * 0.2,
     margin=SECOND * 0.1,
+    refresh=SECOND * 0,
 )
 
 POLICY = """\

@@ -67,6 +67,7 @@ class IssueShape(_Shape):
     updated_at: Moment
     html_url: str = ""
     pull_request: Any = None
+    comments: int = 0
 
     def value(self) -> Issue:
         """As the program knows it."""
@@ -84,6 +85,7 @@ class IssueShape(_Shape):
             updated_at=self.updated_at,
             url=self.html_url,
             is_pull_request=self.pull_request is not None,
+            comments=self.comments,
         )
 
 

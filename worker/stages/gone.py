@@ -73,7 +73,7 @@ async def refused_as_gone(attempt: Attempt, effect: RunEffect, outcome: Refused)
 
 
 async def why_forbidden(attempt: Attempt, number: int) -> Gone | None:
-    """A 403 is told apart by re-reading: the issue first, then the repository. None: the permission.
+    """A 403 is told apart by re-reading: the issue, then the repository. None: the permission.
 
     Raises ReadFailed where that cannot be told.
     """

@@ -190,4 +190,5 @@ def as_seen(issue: SnapshotIssue, snapshot: Snapshot) -> Issue:
         created_at=issue.created_at,
         updated_at=snapshot.observed_at,
         url="",
+        comments=issue.comments,
     )

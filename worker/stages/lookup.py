@@ -18,17 +18,20 @@ from worker.stages.sending import conflict
 async def look_up(attempt: Attempt, issue: Issue, effects: Sequence[RunEffect]) -> None:
     """Rebuild the shared records of an issue, once, before its first write.
 
-    Its comments are read whatever the ledger: an issue that was transferred brings the bot's comment
-    along. Its events are read where it is older than the epoch of a ledger that was not made
-    together with its App.
+    Its comments are read where it has any, whatever the ledger: an issue that was transferred
+    brings the bot's comment along. Where it is older than the epoch of a ledger that was not made
+    together with its App, they are read in any case, and its events are.
     """
+    epoch = await standing_epoch(attempt.ports)
+    forgotten = not epoch.first and issue.created_at < epoch.began
+    if not (forgotten or issue.comments):
+        return
     wanted = [effect for effect in effects if not _looked_up(attempt, effect)]
     for effect in wanted:
         if effect.kind is EffectKind.COMMENT:
             await _look_for_comment(attempt, effect)
-    epoch = await standing_epoch(attempt.ports)
     labels = [effect for effect in wanted if effect.kind is not EffectKind.COMMENT]
-    if labels and not epoch.first and issue.created_at < epoch.began:
+    if labels and forgotten:
         await _look_for_labels(attempt, issue, labels)
     await attempt.know(effect.effect_key for effect in wanted)
 

@@ -58,6 +58,7 @@ async def look(
             outcome.found.github_id,
             outcome.found.url,
             reading.marker.digest if reading.marker else "",
+            issue=outcome.found.number,
         )
         return outcome
     if not isinstance(outcome, Nothing):

@@ -1,8 +1,7 @@
 """The writing of a run: each issue's effects in their order, against GitHub's present state.
 
-Invariant: each write is judged by a read of its issue right before it; an issue's labels are sent
-only once its comment is settled or acknowledged, and a label that the repository does not have now
-is never sent.
+Invariant: an issue's labels are sent only once its comment is settled or acknowledged, and a label
+that the repository does not have now is never sent.
 """
 
 from collections.abc import Iterable
@@ -15,10 +14,12 @@ from triage.identifiers import EffectKind
 from triage.marker import Signature, read, stamp
 from triage.plan import Decision, Plan
 from triage.readback import Hit, adopted, found
+from triage.snapshot import Issue, Snapshot
 from worker.ports import Comment, Gone, Outcome
 from worker.stages.attempt import Attempt
-from worker.stages.gone import GONE, comment_gone
+from worker.stages.gone import comment_gone
 from worker.stages.lookup import look_up
+from worker.stages.present import Present
 from worker.stages.sending import StopSending, conflict, send_once
 
 BREAKER = 3
@@ -28,8 +29,9 @@ BREAKER = 3
 class Writing:
     """The writing of one attempt, issue by issue."""
 
-    def __init__(self, attempt: Attempt, plan: Plan) -> None:
+    def __init__(self, attempt: Attempt, snapshot: Snapshot, plan: Plan) -> None:
         self.attempt = attempt
+        self.present = Present(attempt, snapshot)
         self.decisions = {decision.issue_id: decision for decision in plan.decisions}
         self.unknown_in_a_row = 0
 
@@ -51,15 +53,12 @@ class Writing:
     async def _judged(self, effect: RunEffect) -> RunEffect:
         """The effect by what GitHub shows of its issue, and of the repository's labels, now."""
         attempt, group = self.attempt, self._group(effect.issue)
-        reader, place = attempt.ports.reader, attempt.place
-        issue = await reader.issue(place, effect.issue)
-        labels = await reader.labels(place) if effect.kind is EffectKind.LABELS else frozenset()
+        now = await self.present.issue(effect.issue)
         await attempt.know(item.effect_key for item in group)
-        if not isinstance(issue, Gone):
-            await look_up(attempt, issue, group)
+        if isinstance(now, Issue):
+            await look_up(attempt, now, group)
         group = self._group(effect.issue)
-        now = GONE[issue] if isinstance(issue, Gone) else issue
-        known = attempt.records_of(group)
+        known, labels = attempt.records_of(group), self.present.labels
         judged = {e.effect_key: e for e in judge(group, now, known, labels, attempt.run.inputs)}
         effect = judged[effect.effect_key]
         await attempt.keep([effect])

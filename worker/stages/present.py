@@ -1,0 +1,50 @@
+"""GitHub's present state, as the writing of an attempt goes by: read in two requests for all
+issues, and again once it is older than ``Timing.refresh``."""
+
+from datetime import datetime
+
+from triage.contract import Skip
+from triage.snapshot import Issue, Snapshot
+from worker.ports import Gone
+from worker.stages.attempt import Attempt
+from worker.stages.gone import GONE
+from worker.stages.intake import as_seen
+from worker.stages.sampling import SKEW
+
+
+class Present:
+    """The issues of a snapshot as they are now, and the labels that the repository has now.
+
+    An issue that no listing shows as changed is what it was in the snapshot. One that was deleted
+    or transferred is not listed either: GitHub's refusal of the write tells of it.
+    """
+
+    def __init__(self, attempt: Attempt, snapshot: Snapshot) -> None:
+        self.labels: frozenset[str] = frozenset()
+        self._attempt = attempt
+        self._issues: dict[int, Issue | Skip] = {
+            issue.number: as_seen(issue, snapshot) for issue in snapshot.issues
+        }
+        self._seen_at = snapshot.observed_at
+        self._read_at: datetime | None = None
+
+    async def issue(self, number: int) -> Issue | Skip:
+        """The issue as it is now; a Skip where it is gone."""
+        now, refresh = self._attempt.now, self._attempt.ports.timing.refresh
+        if self._read_at is None or now - self._read_at >= refresh:
+            await self._read()
+            self._read_at = now
+        return self._issues[number]
+
+    async def _read(self) -> None:
+        reader, place = self._attempt.ports.reader, self._attempt.place
+        self.labels = await reader.labels(place)
+        target = self._attempt.run.inputs.target_issue
+        if target is not None:
+            issue = await reader.issue(place, target)
+            self._issues[target] = GONE[issue] if isinstance(issue, Gone) else issue
+            return
+        since = (self._read_at or self._seen_at) - SKEW
+        for issue in await reader.issues(place, state="all", since=since):
+            if issue.number in self._issues:
+                self._issues[issue.number] = issue
