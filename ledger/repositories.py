@@ -4,6 +4,7 @@ Keys: ``repository:{id}``, ``repositories`` (name to id), ``decisions:{id}:{inpu
 ``bot:ids``, ``report:{path}``.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -29,8 +30,8 @@ class Repositories:
     async def get(self, repository_id: int) -> RepositoryRecord | None:
         """The record, or None."""
         with answered():
-            stored = await self._redis.get(f"repository:{repository_id}")
-        return None if stored is None else parsed(RepositoryRecord, stored)
+            stored = await self._redis.hgetall(f"repository:{repository_id}")
+        return _record(stored)
 
     async def named(self, full_name: str) -> RepositoryRecord | None:
         """The record of the repository that was last saved under this name."""
@@ -44,23 +45,29 @@ class Repositories:
         """Every repository, by name."""
         with answered():
             ids = sorted(set(await self._redis.hvals("repositories")))
-            stored = (
-                await self._redis.mget([f"repository:{text(id_)}" for id_ in ids]) if ids else []
-            )
-        records = [parsed(RepositoryRecord, item) for item in stored if item is not None]
+            async with self._redis.pipeline(transaction=False) as reads:
+                for id_ in ids:
+                    reads.hgetall(f"repository:{text(id_)}")
+                stored = await reads.execute()
+        records = [record for item in stored if (record := _record(item)) is not None]
         return sorted(records, key=lambda record: record.full_name.lower())
 
     async def of_installation(self, installation: str) -> list[int]:
         """The ids of an installation's repositories."""
         return [record.id for record in await self.all() if record.installation == installation]
 
-    async def save(self, record: RepositoryRecord) -> None:
-        """Write it. One that is no longer active leaves the counts of what was last completed."""
+    async def save(self, record: RepositoryRecord, was: RepositoryRecord | None = None) -> None:
+        """Write what differs from ``was``, as it was read: what somebody else changed meanwhile
+        stands. One that is no longer active leaves the counts of what was last completed."""
+        before, after = _fields(was) if was is not None else {}, _fields(record)
+        changed = {name: value for name, value in after.items() if before.get(name) != value}
+        if not changed:
+            return
         with answered():
             async with self._redis.pipeline(transaction=True) as writes:
                 if not record.active:
                     writes.hdel("completed", *(f"{record.id} {job}" for job in JobKey))
-                writes.set(f"repository:{record.id}", record.model_dump_json())
+                writes.hset(f"repository:{record.id}", mapping=changed)
                 writes.hset("repositories", record.full_name.lower(), str(record.id))
                 await writes.execute()
 
@@ -124,3 +131,15 @@ class Repositories:
 
 def _decisions(repository_id: int, input_version: str) -> str:
     return f"decisions:{repository_id}:{input_version}"
+
+
+def _fields(record: RepositoryRecord) -> dict[str, str]:
+    """A record as its hash holds it: each field as JSON."""
+    return {name: json.dumps(value) for name, value in record.model_dump(mode="json").items()}
+
+
+def _record(stored: Mapping[bytes, bytes]) -> RepositoryRecord | None:
+    if not stored:
+        return None
+    fields = ",".join(f'"{text(name)}":{text(value)}' for name, value in stored.items())
+    return parsed(RepositoryRecord, f"{{{fields}}}")

@@ -169,7 +169,9 @@ async def _removed(ask: Removed, ports: Ports) -> None:
     for repository_id in ids:
         record = await ports.ledger.repositories.get(repository_id)
         if record is not None:
-            await ports.ledger.repositories.save(record.model_copy(update={"active": False}))
+            await ports.ledger.repositories.save(
+                record.model_copy(update={"active": False}), record
+            )
         await ports.ledger.due.remove(Due.window(JobKey.DAILY, repository_id))
 
 
@@ -183,7 +185,7 @@ async def _changed(ask: RepositoryChanged, ports: Ports) -> None:
     active = not isinstance(now, Gone) and not now.archived
     name = record.full_name if isinstance(now, Gone) else now.place.full_name
     update = {"full_name": name, "installation": place.installation, "active": active}
-    await ports.ledger.repositories.save(record.model_copy(update=update))
+    await ports.ledger.repositories.save(record.model_copy(update=update), record)
     if active:
         soon = ports.clock.now() + timedelta(seconds=1)
         await ports.ledger.due.add(Due.window(JobKey.DAILY, record.id), soon)

@@ -198,8 +198,9 @@ class Repositories(Protocol):
     async def get(self, repository_id: int) -> RepositoryRecord | None:
         """The record, or None."""
 
-    async def save(self, record: RepositoryRecord) -> None:
-        """Write it."""
+    async def save(self, record: RepositoryRecord, was: RepositoryRecord | None = None) -> None:
+        """Write what differs from ``was``, as it was read: what somebody else changed meanwhile
+        stands."""
 
     async def of_installation(self, installation: str) -> list[int]:
         """The ids of an installation's repositories."""

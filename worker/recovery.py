@@ -205,11 +205,10 @@ async def _adopt(
 
 async def remember_place(place: Place, ports: Ports) -> RepositoryRecord:
     """The repository's record, made or brought up to date."""
-    record = await ports.ledger.repositories.get(place.id)
-    if record is None:
-        record = RepositoryRecord(
-            id=place.id, full_name=place.full_name, installation=place.installation
-        )
+    was = await ports.ledger.repositories.get(place.id)
+    record = was or RepositoryRecord(
+        id=place.id, full_name=place.full_name, installation=place.installation
+    )
     record = record.model_copy(
         update={
             "full_name": place.full_name,
@@ -217,5 +216,5 @@ async def remember_place(place: Place, ports: Ports) -> RepositoryRecord:
             "active": True,
         }
     )
-    await ports.ledger.repositories.save(record)
+    await ports.ledger.repositories.save(record, was)
     return record

@@ -86,14 +86,14 @@ def slot_of(policy: JobPolicy, window: str | None, now: datetime) -> Window:
 async def refreshed(record: RepositoryRecord, ports: Ports) -> RepositoryRecord:
     """The record with the policy as it is now, saved. A broken file stops nothing that the last
     good one allowed, and is named in ``policy_notice``. Raises ReadFailed."""
-    place = Place(record.id, record.full_name, record.installation)
+    was, place = record, Place(record.id, record.full_name, record.installation)
     now = await ports.reader.repository_by_id(place)
     if isinstance(now, Gone):
         record = record.model_copy(update={"active": False})
     else:
         record = record.model_copy(update={"full_name": now.place.full_name})
         record = await _with_policy(record, now.place, ports)
-    await ports.ledger.repositories.save(record)
+    await ports.ledger.repositories.save(record, was)
     return record
 
 
@@ -121,7 +121,7 @@ async def inputs_of(
         missed = missed_windows(policy.schedule.schedule(), record.last_window, slot.due_at)
     if slot.key > record.last_window:
         moved = record.model_copy(update={"last_window": slot.key})
-        await ports.ledger.repositories.save(moved)
+        await ports.ledger.repositories.save(moved, record)
     return RunInputs(
         dedupe_key=str(key_of(record.id, policy, job, slot.key, ask, ports)),
         repository_id=record.id,

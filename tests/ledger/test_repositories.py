@@ -31,6 +31,16 @@ async def test_a_repository_comes_back_as_it_was_saved(ledger: Ledger) -> None:
     assert await ledger.repositories.all() == [renamed, web]
 
 
+async def test_a_save_keeps_what_others_changed(ledger: Ledger) -> None:
+    """Two read the same record and each changes its own field: both changes stand."""
+    was = RepositoryRecord(id=7, full_name="acme/api", installation="1")
+    await ledger.repositories.save(was)
+    await ledger.repositories.save(was.model_copy(update={"last_window": "2026-09-16"}), was)
+    await ledger.repositories.save(was.model_copy(update={"active": False}), was)
+    both = was.model_copy(update={"last_window": "2026-09-16", "active": False})
+    assert await ledger.repositories.get(7) == both
+
+
 async def test_nothing_is_known_of_an_empty_ledger(ledger: Ledger) -> None:
     """And nothing fails."""
     assert await ledger.repositories.all() == []

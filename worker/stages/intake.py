@@ -80,8 +80,8 @@ async def _select(attempt: Attempt, cutoff: datetime) -> Selection:
     if record is None:
         raise LookupError(f"the ledger does not know repository {inputs.repository_id}")
     if record.backlog_until is None:
-        record = record.model_copy(update={"backlog_until": cutoff})
-        await ports.ledger.repositories.save(record)
+        was, record = record, record.model_copy(update={"backlog_until": cutoff})
+        await ports.ledger.repositories.save(record, was)
     always: frozenset[int] = frozenset()
     if inputs.target_issue is not None:
         found = await ports.reader.issue(attempt.place, inputs.target_issue)

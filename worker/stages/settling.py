@@ -167,7 +167,7 @@ async def remember(attempt: Attempt, run: RunRecord) -> None:
     if record is not None and run.inputs.target_issue is None and run.status.final:
         scanned = {"scanned_until": snapshot.query_cutoff, "scan_version": version}
         blank = {"scanned_until": None, "scan_version": ""}
-        await repositories.save(record.model_copy(update=scanned if whole else blank))
+        await repositories.save(record.model_copy(update=scanned if whole else blank), record)
 
 
 def _decided(attempt: Attempt, snapshot: Snapshot, plan: Plan) -> dict[int, str]:
