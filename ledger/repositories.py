@@ -67,7 +67,8 @@ class Repositories:
             async with self._redis.pipeline(transaction=True) as writes:
                 if not record.active:
                     writes.hdel("completed", *(f"{record.id} {job}" for job in JobKey))
-                writes.hset(f"repository:{record.id}", mapping=changed)
+                flat = [part for pair in changed.items() for part in pair]
+                writes.hset(f"repository:{record.id}", items=flat)
                 writes.hset("repositories", record.full_name.lower(), str(record.id))
                 await writes.execute()
 
@@ -138,7 +139,7 @@ def _fields(record: RepositoryRecord) -> dict[str, str]:
     return {name: json.dumps(value) for name, value in record.model_dump(mode="json").items()}
 
 
-def _record(stored: Mapping[bytes, bytes]) -> RepositoryRecord | None:
+def _record(stored: Mapping[str | bytes, str | bytes]) -> RepositoryRecord | None:
     if not stored:
         return None
     fields = ",".join(f'"{text(name)}":{text(value)}' for name, value in stored.items())
