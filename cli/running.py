@@ -15,10 +15,10 @@ from cli.review import doubts_of
 from cli.store import ledger_url
 from cli.terminal import clean, stderr, stdout
 from ledger.errors import LeaseLost, LedgerUnavailableError
+from process.log import forward_libraries
 from triage.contract import RunInputs
 from triage.identifiers import DedupeKey, Mode
 from triage.summary import report_path
-from process.log import forward_libraries
 from worker.pipeline import execute
 from worker.ports import Ports, ReadFailed
 from worker.settings import Settings

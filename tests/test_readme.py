@@ -31,7 +31,7 @@ def test_every_setting_is_in_the_table() -> None:
 def test_every_status_is_explained() -> None:
     """Each status word stands in the section on statuses."""
     section = README.partition("## Statuses")[2].partition("\n## ")[0]
-    assert {word for word in re.findall(r"`([a-z-]+)`", section)} >= set(Status)
+    assert set(re.findall(r"`([a-z-]+)`", section)) >= set(Status)
 
 
 def test_the_policy_example_is_a_policy() -> None:

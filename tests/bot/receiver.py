@@ -19,9 +19,9 @@ from rq.job import Job
 from bot.__main__ import listen, make_server
 from bot.app import make_app, utc_now
 from bot.enqueue import QUEUE, SERIALIZER, Link, linked
-from process.log import LineLog
 from bot.settings import WebSettings, read_settings
 from ledger.connection import connect_sync
+from process.log import LineLog
 
 SECRET = "a webhook's secret"
 CRON_SECRET = "a scheduler's secret"

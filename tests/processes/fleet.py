@@ -29,7 +29,7 @@ REPOSITORY = "acme/api"
 REPOSITORY_ID = 1296269
 BOT = "retriage[bot]"
 PRIVATE_KEY = new_private_key()
-WEBHOOK_SECRET, CRON_SECRET = "hook-secret-of-the-test", "cron-secret-of-the-test"  # noqa: S105
+WEBHOOK_SECRET, CRON_SECRET = "hook-secret-of-the-test", "cron-secret-of-the-test"
 
 POLICY = """\
 jobs:

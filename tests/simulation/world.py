@@ -40,6 +40,7 @@ from worker.github.writer import RestWriter
 from worker.pipeline import execute
 from worker.ports import (
     AgentAnswer,
+    AgentFailed,
     AgentRequest,
     IssueText,
     LeaseLost,
@@ -127,18 +128,28 @@ class RealClock:
 
 @dataclass
 class RuleAgent:
-    """Decides by the first word of the title; counts what it was asked."""
+    """Decides by the first word of the title; counts what it was asked.
+
+    ``fails``: what its next sessions raise. ``confidence``: how sure it says that it is; ``most``:
+    issues of one session.
+    """
 
     prompt_version: str = "rules-1"
     asked: list[AgentRequest] = field(default_factory=list)
+    fails: list[AgentFailed | None] = field(default_factory=list)
+    confidence: float = 0.9
+    most: int = 1000
 
     def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
-        """One session for all."""
-        return [tuple(issues)] if issues else []
+        """Sessions of at most as many as it takes."""
+        return [tuple(issues[at : at + self.most]) for at in range(0, len(issues), self.most)]
 
     async def decide(self, request: AgentRequest) -> AgentAnswer:
         """A label by the title, with the title as its evidence."""
         self.asked.append(request)
+        failure = self.fails.pop(0) if self.fails else None
+        if failure is not None:
+            raise failure
         return AgentAnswer(
             decisions=tuple(self._decision(issue) for issue in request.issues),
             cost=Cost(estimated_usd=0.01, turns=1, input_tokens=10, output_tokens=5, sessions=1),
@@ -150,7 +161,7 @@ class RuleAgent:
         return {
             "number": issue.number,
             "labels": [label] if known else [],
-            "confidence": 0.9,
+            "confidence": self.confidence,
             "verdict": f"It reads like a {label}.",
             "evidence": [{"label": label, "quote": issue.title}] if known else [],
             "considered": [],

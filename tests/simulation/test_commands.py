@@ -1,0 +1,268 @@
+"""``/retriage``: who may say it, what it does, and how it is answered."""
+
+import pytest
+
+from tests.simulation.invariants import check, nothing_more
+from tests.simulation.world import BOT, REPOSITORY, Faults, World, policy_file, world
+from triage.contract import Evidence, RunRecord, Status
+from triage.identifiers import EffectKind
+from triage.plan import Cost
+from worker.ports import AgentFailed
+
+pytestmark = pytest.mark.anyio
+
+SEEN, DONE, REFUSED = "eyes", "+1", "confused"
+
+
+async def last_run(w: World) -> RunRecord:
+    """The newest run."""
+    return (await w.runs())[-1]
+
+
+async def test_command_edits_the_one_comment(redis_url: str) -> None:
+    """The text changed, ``/retriage`` is said: the comment is edited in place, the bot's own label
+    gives way to the other one of its group; 👀 when it is seen, 👍 when it is done."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        before = w.own_comments(1)[0]
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Enhancement: a")
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.COMPLETED]
+        after = w.own_comments(1)
+        assert [item.id for item in after] == [before.id]
+        assert "`enhancement`" in after[0].body
+        assert w.github.labels(REPOSITORY, 1) == ["enhancement"]
+        assert w.reactions(1) == [SEEN, DONE]
+        await nothing_more(w, undone=True)
+
+
+async def test_command_on_an_issue_that_was_never_looked_at(redis_url: str) -> None:
+    """Without a daily run before: one comment, one label."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "write")
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.COMPLETED]
+        assert w.github.labels(REPOSITORY, 1) == ["bug"]
+        assert len(w.bot_comments(1)) == 1
+        await w.run()
+        await nothing_more(w)
+
+
+async def test_redelivery_is_reuse(redis_url: str) -> None:
+    """GitHub delivers the command five times: one run, one comment, the rest reuse it."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.outbox.drain()
+        w.github.as_user("alice").comment(REPOSITORY, 1, "/retriage")
+        guid = w.github.webhooks.deliveries[-1].guid
+        for _ in range(4):
+            w.github.webhooks.redeliver(guid)
+        reports = await w.deliver()
+        assert [report.outcome for report in reports] == ["ran", *["reused"] * 4]
+        assert w.reactions(1) == [SEEN, DONE]
+        assert len(w.agent.asked) == 1
+        await nothing_more(w)
+
+
+@pytest.mark.parametrize(
+    ("needed", "who", "obeyed"),
+    [
+        ("read", "stranger", True),
+        ("triage", "stranger", False),
+        ("triage", "reader", False),
+        ("triage", "triager", True),
+        ("write", "triager", False),
+        ("write", "writer", True),
+        ("author", "reporter", True),
+        ("author", "stranger", False),
+        ("author", "triager", True),
+    ],
+)
+async def test_permission(redis_url: str, needed: str, who: str, obeyed: bool) -> None:
+    """The policy names what ``/retriage`` needs; who has less gets 😕, and nothing is written."""
+    policy = policy_file(commands={"retriage": needed})
+    async with world(redis_url, ["Bug: a"], policy=policy) as w:
+        await w.install()
+        for login, role in (("reader", "read"), ("triager", "triage"), ("writer", "write")):
+            w.github.add_collaborator(REPOSITORY, login, role)
+        await w.say(who, 1, "/retriage")
+        assert w.reactions(1) == ([SEEN, DONE] if obeyed else [SEEN, REFUSED])
+        assert len(w.bot_comments(1)) == int(obeyed)
+        assert w.github.labels(REPOSITORY, 1) == (["bug"] if obeyed else [])
+        await check(w)
+
+
+async def test_a_bot_gives_no_commands(redis_url: str) -> None:
+    """Neither another bot nor the bot itself, whatever they write."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(commands={"retriage": "read"})) as w:
+        await w.install()
+        w.github.add_app("other", 43)
+        for slug in ("other", "retriage"):
+            w.github.as_app(slug).comment(REPOSITORY, 1, "/retriage")
+        assert await w.deliver() == []
+        assert await w.runs() == []
+
+
+@pytest.mark.parametrize("text", ["/retriage now", "/retriage --force --please", "/retriage undo"])
+async def test_unknown_argument(redis_url: str, text: str) -> None:
+    """What the bot does not understand it refuses visibly, and does nothing else."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        assert await w.say("alice", 1, text) == []
+        assert w.reactions(1) == [SEEN, REFUSED]
+        assert await w.runs() == []
+
+
+async def test_command_on_a_closed_issue(redis_url: str) -> None:
+    """Whoever asks for a closed issue gets it."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.as_user("alice").close(REPOSITORY, 1)
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.COMPLETED]
+        assert w.github.labels(REPOSITORY, 1) == ["bug"]
+        assert len(w.bot_comments(1)) == 1
+        await nothing_more(w)
+
+
+async def test_command_on_a_locked_issue(redis_url: str) -> None:
+    """GitHub lets no App comment there: nothing is written, the model is not asked."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.as_user("alice").lock(REPOSITORY, 1)
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.NO_CHANGE]
+        assert not w.agent.asked
+        await nothing_more(w)
+
+
+async def test_observe_mode_answers_nothing(redis_url: str) -> None:
+    """Not even by a reaction; what it would write is in the report."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(mode="observe")) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        before = w.github.state()["repositories"]
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.COMPLETED]
+        assert w.reactions(1) == []
+        assert not [r for r in w.github.requests("POST") if "access_tokens" not in r.path]
+        assert reports[0].artifact in w.artifacts.files
+        assert len(w.github.state()["repositories"][0]["issues"]) == len(before[0]["issues"])
+
+
+async def test_failure_is_answered_without_a_word(redis_url: str) -> None:
+    """The model refuses for good: 😕, no comment, and the log says why."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.agent.fails = [AgentFailed("budget", "spent", retryable=False, cost=Cost())]
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.FAILED_BEFORE_WRITE]
+        assert w.reactions(1) == [SEEN, REFUSED]
+        assert w.bot_comments(1) == []
+        await check(w)
+
+
+async def test_on_the_summary_issue_it_is_the_window_again(redis_url: str) -> None:
+    """``/retriage`` on the summary takes the window's issues again, whatever was decided of them,
+    and answers with 👀 and 👍; summary and comments are edited, none is added."""
+    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Enhancement: a")
+        reports = await w.say("alice", 3, "/retriage")
+        assert [report.status for report in reports] == [Status.COMPLETED]
+        assert len((await w.ledger.runs.snapshot(reports[0].dedupe_key)).issues) == 2  # type: ignore[union-attr]
+        assert w.github.labels(REPOSITORY, 1) == ["enhancement"]
+        assert w.reactions(3) == [SEEN, DONE]
+        assert len(w.summaries()) == 1
+        assert [len(w.bot_comments(number)) for number in (1, 2, 3)] == [1, 1, 0]
+        await nothing_more(w, undone=True)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "after runs.save_snapshot",
+        "after runs.save_plan",
+        "after effects.claim",
+        "before writer.create_comment",
+        "after writer.create_comment",
+        "after effects.acknowledge",
+        "before writer.add_labels",
+        "after writer.add_labels",
+        "after reader.comment",
+        "before writer.create_issue",
+        "after writer.create_issue",
+    ],
+)
+@pytest.mark.parametrize("title", ["Bug: a", "Question: a"], ids=["same", "changed"])
+async def test_command_during_the_daily_run(redis_url: str, point: str, title: str) -> None:
+    """At any instant of the daily run somebody says ``/retriage``, with the issue's text as it was
+    or changed: both runs end, one comment and one label stand, and they are of one mind."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        faults = Faults()
+
+        async def say() -> None:
+            w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title=title)
+            await w.say("alice", 1, "/retriage")
+
+        faults.at(point, say)
+        await w.run(faults=faults)
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED] * 2
+        label = w.github.labels(REPOSITORY, 1)
+        assert label in (["bug"], ["question"])
+        assert f"Triage: `{label[0]}`" in w.bot_comments(1)[0]
+        assert w.reactions(1) == [SEEN, DONE]
+        await nothing_more(w, undone=True)
+
+
+async def test_two_commands_at_once(redis_url: str) -> None:
+    """A second ``/retriage`` while the first one's edit is under way: one of them finds the other's
+    claim, and skips what it holds."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
+        faults = Faults()
+
+        async def again() -> None:
+            await w.say("alice", 1, "/retriage")
+
+        faults.at("before writer.edit_comment", again)
+        w.github.as_user("alice").comment(REPOSITORY, 1, "/retriage")
+        await w.deliver(faults=faults, owner="worker-2")
+        first, second = (await w.runs())[1:]
+        assert {first.status, second.status} == {Status.COMPLETED}
+        assert {effect.evidence for effect in second.effects} == {Evidence.SKIPPED}
+        assert {effect.reason for effect in second.effects} == {"blocked"}
+        assert w.github.labels(REPOSITORY, 1) == ["question"]
+        await nothing_more(w, undone=True)
+
+
+async def test_own_label_of_another_bot_stays(redis_url: str) -> None:
+    """A label whose last ``labeled`` event is another bot's is not the bot's to remove."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.add_app("other", 43)
+        w.github.as_app("other").unlabel(REPOSITORY, 1, "bug")
+        w.github.as_app("other").label(REPOSITORY, 1, "bug")
+        w.github.outbox.drain()
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
+        await w.say("alice", 1, "/retriage")
+        unlabel = [e for e in (await last_run(w)).effects if e.kind is EffectKind.UNLABEL]
+        assert [effect.reason for effect in unlabel] == ["human-labelled"]
+        assert w.github.labels(REPOSITORY, 1) == ["bug"]
+        assert [event for event in w.github.events(REPOSITORY, 1) if event[1] == BOT] == [
+            ("labeled", BOT)
+        ]
+        await nothing_more(w)
