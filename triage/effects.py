@@ -50,9 +50,10 @@ def derive(plan: Plan, snapshot: Snapshot, inputs: RunInputs) -> tuple[RunEffect
 
 
 def _of_issue(decision: Decision, inputs: RunInputs, *, comments: bool) -> list[RunEffect]:
+    run = DedupeKey.parse(inputs.dedupe_key)
+
     def effect(kind: EffectKind, **fields: object) -> RunEffect:
-        job = DedupeKey.parse(inputs.dedupe_key).job
-        key = effect_key(inputs.repository_id, decision.issue_id, FAMILY[job], kind)
+        key = effect_key(inputs.repository_id, decision.issue_id, FAMILY[run.job], kind)
         return RunEffect.model_validate(
             {
                 "effect_key": key,
@@ -67,7 +68,7 @@ def _of_issue(decision: Decision, inputs: RunInputs, *, comments: bool) -> list[
     if comments:
         effects.append(effect(EffectKind.COMMENT, digest=body_digest(render(decision))))
     rivals = _rivals(decision.labels, inputs.policy)
-    if inputs.target_issue is not None and rivals:
+    if rivals and (inputs.target_issue is not None or run.forced is not None):
         effects.append(effect(EffectKind.UNLABEL, labels=rivals))
     effects.append(effect(EffectKind.LABELS, labels=decision.labels))
     return effects

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from triage.classification import Facts, classify
 from triage.comment import escaped, render
-from triage.contract import Evidence, RunEffect, RunInputs, RunRecord, Status
+from triage.contract import Evidence, RunEffect, RunInputs, RunRecord, Skip, Status
 from triage.identifiers import EffectKind
 from triage.marker import cut
 from triage.plan import Decision, Held, Plan
@@ -65,11 +65,14 @@ def _by_issue(effects: Sequence[RunEffect]) -> dict[int, list[RunEffect]]:
 
 def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: datetime) -> str:
     """The summary issue's body, without its marker: of each issue, what the newest run that had it
-    made of it. ``runs`` stand oldest first; ``now`` only ages what is unsettled."""
+    made of it, and did not leave it to another. ``runs`` stand oldest first; ``now`` only ages what
+    is unsettled."""
     newest = runs[-1].run.inputs
     latest: dict[int, list[RunEffect]] = {}
     for entry in runs:
-        latest |= _by_issue(entry.effects)
+        for number, own in _by_issue(entry.effects).items():
+            if number not in latest or not _left_to_another(own):
+                latest[number] = own
     effects = [effect for number in sorted(latest) for effect in latest[number]]
     items = item_statuses(effects, now)
     counts = Counter(items.values())
@@ -91,6 +94,10 @@ def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: 
     parts += _section("Policy", [escaped(newest.policy_notice)] if newest.policy_notice else [])
     parts += _section("Cost", [_cost(runs)])
     return cut("\n\n".join(parts))
+
+
+def _left_to_another(effects: Sequence[RunEffect]) -> bool:
+    return any(effect.reason in (Skip.BLOCKED, Skip.SUPERSEDED) for effect in effects)
 
 
 def _table(counts: Mapping[Status, int]) -> str:

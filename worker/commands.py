@@ -25,6 +25,7 @@ from worker import windows
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
 from worker.recovery import remember_place
+from worker.stages.epoch import quiet_until
 from worker.stages.settling import RunReport
 
 SEEN, DONE, REFUSED = "eyes", "+1", "confused"
@@ -76,6 +77,7 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
         by="command",
         forced=str(ask.comment_id),
         force=ask.verb is Verb.FORCE,
+        comment=ask.comment_id,
     )
     summary = await _summary(ask, ports)
     if summary is not None:
@@ -87,6 +89,10 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
 
 async def _refusal(ask: Command, record: RepositoryRecord, ports: Ports) -> str:
     """Why the command is not obeyed; empty where it is."""
+    if record.policy is not None and record.policy.mode is not Mode.OBSERVE:
+        quiet = await quiet_until(ports)
+        if quiet is not None:
+            return f"the ledger is new or was lost, and GitHub is read until {quiet:%H:%M}"
     if ask.verb is Verb.UNKNOWN:
         return f"unknown command /retriage {' '.join(ask.arguments)}"
     if record.policy is None:

@@ -36,7 +36,7 @@ from worker.ports import (
 )
 from worker.stages.attempt import Attempt, Ending, ask_twice, heartbeat
 from worker.stages.drift import drift
-from worker.stages.epoch import standing_epoch
+from worker.stages.epoch import quiet_until
 from worker.stages.intake import frozen_plan, frozen_snapshot, intend
 from worker.stages.reading import read_back, settle_doubts
 from worker.stages.sampling import Absent, look
@@ -61,12 +61,10 @@ async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> 
     reused. Raises LeaseLost and LedgerUnavailableError, after which a later attempt takes over.
     """
     key = inputs.dedupe_key
-    epoch = await standing_epoch(ports)
-    quiet = epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until
-    if quiet and inputs.mode is not Mode.OBSERVE:
-        return _refused(
-            key, "the ledger is new or was lost, and GitHub is read first", epoch.quiet_until, ports
-        )
+    quiet = await quiet_until(ports)
+    if quiet is not None and inputs.mode is not Mode.OBSERVE:
+        reason = "the ledger is new or was lost, and GitHub is read first"
+        return _refused(key, reason, quiet, ports)
     door = await _door(key, ports, by_hand=by_hand)
     if not isinstance(door.admission, Admit):
         return await _turned_away(door, key, ports, by_hand=by_hand)

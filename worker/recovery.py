@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from ledger.records import Due, DueKind, EffectRecord, RepositoryRecord
-from triage.contract import RunEffect, RunRecord, Status
+from triage.contract import Evidence, RunEffect, RunRecord, Status
 from triage.identifiers import EffectKind, JobKey
 from triage.marker import Signature
 from triage.readback import SAMPLES, Found, Hit, find, found, next_sample
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
-from worker.stages.converge import converge
+from worker.stages.converge import STAGE, converge, remove_again
 from worker.stages.epoch import standing_epoch
 from worker.stages.lookup import found_in
 from worker.stages.sampling import Absent, Pending, look, views
@@ -44,6 +44,12 @@ class Held:
         inputs = self.run.inputs
         return Place(inputs.repository_id, inputs.repository, inputs.installation)
 
+    @property
+    def lagging(self) -> bool:
+        """The run goes on, and does not see the effect yet."""
+        over = self.run.status.final or self.run.status is Status.NEEDS_REVIEW
+        return not over and self.effect.evidence is Evidence.UNSETTLED
+
 
 async def continue_run(dedupe_key: str, ports: Ports) -> RunReport | None:
     """Go on with a run from its frozen inputs; None where the ledger has none so named.
@@ -54,6 +60,9 @@ async def continue_run(dedupe_key: str, ports: Ports) -> RunReport | None:
     run = (await ports.ledger.leases.view(dedupe_key)).run
     if run is None or run.status.final or run.status is Status.NEEDS_REVIEW:
         await ports.ledger.due.remove(due)
+        return None
+    if run.stage == STAGE:
+        await remove_again(run, ports)
         return None
     report = await execute(run.inputs, ports)
     if report.outcome == "refused":
@@ -89,22 +98,39 @@ async def sample(effect_key: str, ports: Ports) -> None:
 
 
 async def verify(effect_key: str, ports: Ports) -> None:
-    """Look for a late writer of an effect, and converge where there was one."""
+    """Look for a late writer of an effect, and converge where there was one.
+
+    Looked for again where the run does not see its own yet, or somebody else is at a duplicate.
+    """
     due = Due(DueKind.VERIFY, effect_key)
     held = await _held(effect_key, ports)
     if held is None or not held.effect.kind.creates:
         await ports.ledger.due.remove(due)
         return
+    again = ports.clock.now() + ports.timing.absence_window / (SAMPLES - 1)
     try:
-        seen = await views(held.effect, held.place, ports)
+        hit = await _all_of_it(held, ports)
+        done = hit is None or await converge(held.effect, hit, held.run.inputs, held.place, ports)
     except ReadFailed as failure:
-        await ports.ledger.due.add(due, failure.retry_at or ports.clock.now() + AGAIN)
+        await ports.ledger.due.add(due, failure.retry_at or again)
         return
-    if not isinstance(seen, Gone):
-        hit = find(effect_key, seen, await ports.ledger.repositories.bot_ids())
-        if isinstance(hit, Hit) and hit.others:
-            await converge(held.effect, hit, held.run.inputs, held.place, ports)
-    await ports.ledger.due.remove(due)
+    if done and not held.lagging:
+        await ports.ledger.due.remove(due)
+    else:
+        await ports.ledger.due.add(due, again)
+
+
+async def _all_of_it(held: Held, ports: Ports) -> Hit | None:
+    """What bears the effect's key: in both views, and by the id that the run was told."""
+    seen = await views(held.effect, held.place, ports)
+    if isinstance(seen, Gone):
+        return None
+    if held.effect.github_id is not None and held.effect.kind is EffectKind.COMMENT:
+        own = await ports.reader.comment(held.place, held.effect.github_id)
+        seen += [] if isinstance(own, Gone) else found_in([own], ports)
+    by_id = {item.github_id: item for item in seen}.values()
+    outcome = find(held.effect.effect_key, by_id, await ports.ledger.repositories.bot_ids())
+    return outcome if isinstance(outcome, Hit) else None
 
 
 async def _held(effect_key: str, ports: Ports) -> Held | None:

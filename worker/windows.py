@@ -10,7 +10,7 @@ from triage.policy import JobPolicy, PolicyError, merged, read_policy
 from triage.window import Window, due_window, missed_windows, next_window, window_named
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
-from worker.stages.epoch import standing_epoch
+from worker.stages.epoch import quiet_until
 from worker.stages.settling import RunReport
 
 AGAIN = timedelta(minutes=5)
@@ -22,12 +22,14 @@ WITHOUT_POLICY = timedelta(hours=6)
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Who asks for a run, and how. ``forced`` is the id of the comment or request that forces."""
+    """Who asks for a run, and how. ``forced`` is the id of the comment or request that forces,
+    ``comment`` the comment that is to be answered."""
 
     by: str
     mode: Mode | None = None
     forced: str | None = None
     force: bool = False
+    comment: int | None = None
 
     @property
     def by_hand(self) -> bool:
@@ -48,9 +50,9 @@ async def ensure_window(
     if record is None or not record.active:
         await ports.ledger.due.remove(due)
         return None
-    epoch = await standing_epoch(ports)
-    if epoch.quiet_until is not None and ports.clock.now() < epoch.quiet_until:
-        await ports.ledger.due.add(due, epoch.quiet_until)
+    quiet = await quiet_until(ports)
+    if quiet is not None:
+        await ports.ledger.due.add(due, quiet)
         return None
     try:
         record = await refreshed(record, ports)
@@ -66,9 +68,21 @@ async def ensure_window(
     if not await _has_run(record, job, slot, ports):
         inputs = await inputs_of(record, job, slot, Ask(by), ports)
         report = await execute(inputs, ports)
+    if report is not None and report.outcome == "refused":
+        await ports.ledger.due.add(due, report.until or ports.clock.now() + AGAIN)
+        return report
+    await _move_on(record.id, slot, ports)
     following = next_window(record.policy.schedule.schedule(), ports.clock.now())
     await ports.ledger.due.add(due, following.due_at)
     return report
+
+
+async def _move_on(repository_id: int, slot: Window, ports: Ports) -> None:
+    """The window has its run: those before it that have none were missed."""
+    record = await ports.ledger.repositories.get(repository_id)
+    if record is not None and slot.key > record.last_window:
+        moved = record.model_copy(update={"last_window": slot.key})
+        await ports.ledger.repositories.save(moved, record)
 
 
 async def _has_run(record: RepositoryRecord, job: JobKey, slot: Window, ports: Ports) -> bool:
@@ -119,9 +133,6 @@ async def inputs_of(
     missed: list[str] = []
     if record.last_window and not ask.by_hand:
         missed = missed_windows(policy.schedule.schedule(), record.last_window, slot.due_at)
-    if slot.key > record.last_window:
-        moved = record.model_copy(update={"last_window": slot.key})
-        await ports.ledger.repositories.save(moved, record)
     return RunInputs(
         dedupe_key=str(key_of(record.id, policy, job, slot.key, ask, ports)),
         repository_id=record.id,
@@ -131,6 +142,7 @@ async def inputs_of(
         mode=ask.mode or policy.mode,
         by=ask.by,
         due_at=slot.due_at,
+        command_comment=ask.comment,
         force=ask.force,
         policy_notice=record.policy_notice,
         missed=tuple(missed),

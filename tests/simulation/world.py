@@ -131,7 +131,7 @@ class RuleAgent:
     """Decides by the first word of the title; counts what it was asked.
 
     ``fails``: what its next sessions raise. ``confidence``: how sure it says that it is; ``most``:
-    issues of one session.
+    issues of one session; ``verdict``: what it says of every issue.
     """
 
     prompt_version: str = "rules-1"
@@ -139,6 +139,7 @@ class RuleAgent:
     fails: list[AgentFailed | None] = field(default_factory=list)
     confidence: float = 0.9
     most: int = 1000
+    verdict: str = ""
 
     def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
         """Sessions of at most as many as it takes."""
@@ -162,7 +163,7 @@ class RuleAgent:
             "number": issue.number,
             "labels": [label] if known else [],
             "confidence": self.confidence,
-            "verdict": f"It reads like a {label}.",
+            "verdict": self.verdict or f"It reads like a {label}.",
             "evidence": [{"label": label, "quote": issue.title}] if known else [],
             "considered": [],
             "language": "en",
@@ -358,6 +359,11 @@ class World:
         """The clock, or who asks for this window by name, has it ensured."""
         ports = self.ports(owner, faults)
         return await windows.ensure_window(JobKey.DAILY, REPOSITORY_ID, ports, window=key)
+
+    async def again(self) -> RunReport | None:
+        """The clock goes on with the newest run."""
+        run = (await self.runs())[-1]
+        return await recovery.continue_run(run.inputs.dedupe_key, self.ports())
 
     async def tick(
         self, *, faults: Faults | None = None, owner: str = "worker-1"

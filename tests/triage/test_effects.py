@@ -105,12 +105,19 @@ def test_a_command_means_the_same_effects() -> None:
     assert mine.items() <= commanded.items()
 
 
-def test_only_a_command_takes_an_own_label_away() -> None:
-    """Those that exclude a chosen one, before the new ones are added."""
+def test_an_own_label_is_taken_away_only_where_somebody_asks() -> None:
+    """By a command, or by a run that is forced: those that exclude a chosen one, before the new
+    ones are added."""
     effects = derived(**COMMAND)
     assert kinds(effects) == [(1, COMMENT), (1, UNLABEL), (1, LABEL)]
     assert effects[1].labels == ("enhancement", "question")
-    assert UNLABEL not in [kind for _, kind in kinds(derived(force=True))]
+    assert kinds(derived(force=True)) == kinds(derived())
+
+
+def test_a_forced_run_of_a_window_takes_own_labels_away_too() -> None:
+    """It is a command for all of its issues."""
+    forced = derived(dedupe_key=f"{DEDUPE_KEY}:forced-812")
+    assert kinds(forced) == [(1, COMMENT), (1, UNLABEL), (1, LABEL)]
 
 
 def test_where_nothing_is_excluded_nothing_is_taken_away() -> None:

@@ -209,9 +209,13 @@ def test_cutting_twice_is_cutting_once(length: int, pattern: str) -> None:
     assert intended_digest(stamped(body)) == body_digest(cut(body))
 
 
-def test_a_short_body_is_left_whole() -> None:
-    """Nothing is cut that fits."""
+def test_what_fits_is_left_whole() -> None:
+    """500 characters are kept for the marker: the longest takes 474."""
     assert cut(BODY) == BODY
+    longest = "x" * (BODY_LIMIT - 500)
+    assert cut(longest) == longest
+    assert cut(longest + "x") != longest + "x"
+    assert BODY_LIMIT == 60_000
 
 
 # --- MARKER_KEYS --------------------------------------------------------------------------------

@@ -92,6 +92,11 @@ def test_plain_sentences_pass(verdict: str) -> None:
     assert planned(answer(verdict=verdict)).decisions[0].verdict == verdict
 
 
+def test_an_answer_may_name_every_label_of_the_policy() -> None:
+    """One applied and one considered are all that there are."""
+    assert planned(answer(), labels={"bug": "", "question": ""}, exclusive=[]).decisions
+
+
 def test_white_space_around_a_verdict_is_dropped() -> None:
     """A line end behind it does not make two lines."""
     assert planned(answer(verdict=" It crashes.\n")).decisions[0].verdict == "It crashes."

@@ -108,6 +108,30 @@ def test_only_labels_are_required() -> None:
     assert job.schedule.schedule() == Schedule(Every.DAILY, time(9), ZoneInfo("UTC"), 0)
 
 
+@pytest.mark.parametrize(
+    ("setting", "least", "most"),
+    [
+        (("min_confidence",), 0, 1),
+        (("max_issues",), 1, 1000),
+        (("budget_usd", "cold"), 0.01, 100),
+        (("budget_usd", "resumed"), 0.01, 100),
+        (("max_turns", "cold"), 1, 500),
+        (("max_turns", "resumed"), 1, 500),
+    ],
+)
+def test_every_number_has_its_bounds(setting: tuple[str, ...], least: float, most: float) -> None:
+    """A slip of the keyboard does not cost a fortune."""
+
+    def with_value(value: float) -> PolicyDocument:
+        name, *inner = setting
+        return document(**{name: {inner[0]: value} if inner else value})
+
+    for value in (least, most):
+        read_policy(with_value(value))
+    for value in (least - 1, most + 1):
+        assert len(errors(with_value(value))) == 1
+
+
 def test_a_command_uses_the_settings_of_the_daily_job() -> None:
     """They are one family: there is no second place to set them."""
     policy = read_policy(document(mode="comment"))
@@ -160,6 +184,14 @@ def test_every_permission_but_the_authors_is_a_role() -> None:
         (
             {"schedule": {"timezon": "UTC"}},
             [f"line 6: {JOB}.schedule.timezon: unknown key; did you mean 'timezone'?"],
+        ),
+        (
+            {"schedule": {"weekday": "sun"}, "memory": "all"},
+            [
+                f"line 6: {JOB}.schedule.weekday: input should be 'monday', 'tuesday', "
+                "'wednesday', 'thursday', 'friday', 'saturday' or 'sunday'",
+                f"line 7: {JOB}.memory: input should be 'fresh', 'findings' or 'resume'",
+            ],
         ),
         ({"schedule": "daily"}, [f"line 5: {JOB}.schedule: must be a map"]),
         (

@@ -213,6 +213,16 @@ def test_reads_of_several_workers_at_one_moment_are_one() -> None:
     ]
 
 
+def test_reads_count_apart_from_a_quarter_of_a_quarter_on() -> None:
+    """However they came to be recorded; five of them still need the whole window."""
+    apart = QUARTER / 4
+    near = [NOON + n * (apart - timedelta(microseconds=1)) for n in range(5)]
+    far = [NOON + n * apart for n in range(5)]
+    assert not proved_absent([*near, NOON + WINDOW], WINDOW)
+    assert proved_absent([*far, NOON + WINDOW], WINDOW)
+    assert next_sample(far, NOON + QUARTER, WINDOW) == NOON + WINDOW
+
+
 def test_once_proved_no_read_is_due() -> None:
     """The proof is complete with the fifth."""
     five = on_time([], NOON, WINDOW)

@@ -187,15 +187,31 @@ def test_each_issue_has_its_own_status() -> None:
     }
 
 
+def test_what_failed_is_counted_together() -> None:
+    """Before or after a write: the table tells them apart."""
+    sent = effect(COMMENT, 3, evidence=Evidence.UNSETTLED, sends=1, sent_at=NOON)
+    text = summed(of_window([effect(LABEL, 1)], [effect(LABEL, 2)], [sent]))
+    assert text.startswith("**0 need review, 0 completed, 3 failed**")
+    assert "| failed-after-write | 1 |\n| failed-before-write | 2 |" in text
+
+
 def test_an_issue_of_two_runs_is_counted_once() -> None:
     """As the newest run of the window left it."""
     text = summed(
         of_window(in_conflict(1), left(2, "blocked"), written(3)),
-        of_window(written(1), left(2, "superseded")),
+        of_window(written(1), left(2, "closed")),
     )
     assert text.startswith("**0 need review, 3 completed, 0 failed**")
     assert section(text, "Needs review") == []
-    assert section(text, "Skipped") == ["- 1: a later run wrote them"]
+    assert section(text, "Skipped") == ["- 1: closed since"]
+
+
+@pytest.mark.parametrize("why", ["blocked", "superseded"])
+def test_an_issue_that_a_run_left_to_another_is_the_others(why: str) -> None:
+    """What the other made of it is told; where there is no other, that it was left."""
+    text = summed(of_window(written(1)), of_window(left(1, why), left(2, why)))
+    assert text.startswith("**0 need review, 2 completed, 0 failed**")
+    assert section(text, "Skipped")[0].startswith("- 1: ")
 
 
 def test_an_observe_run_of_the_window_counts_no_issue() -> None:
@@ -317,6 +333,9 @@ def test_a_long_list_is_cut_and_the_rest_counted() -> None:
     lines = section(text, "Held")
     assert len(lines) == MOST_LISTED + 1
     assert (lines[0][:9], lines[-1]) == ("- issue 1", "- and 3 more")
+    whole = section(summed(of_window(held=[held(n) for n in range(1, MOST_LISTED + 1)])), "Held")
+    assert len(whole) == MOST_LISTED
+    assert "more" not in whole[-1]
 
 
 @pytest.mark.parametrize("character", ["&", "x", "字"])
@@ -390,6 +409,16 @@ def test_a_report_shows_the_exact_writes() -> None:
         "\n## issue 2: Title 2\n\n- held: confidence 0.55 is below 0.70\n"
         "\n## issue 3: Title 3\n\n- labels: skipped locked\n"
     )
+
+
+def test_a_comment_is_shown_only_where_it_would_be_written() -> None:
+    """Once; not where it was skipped, and not below the labels."""
+    assert reported().count("**Triage: ") == 1
+    skipped = effect(COMMENT, 1, evidence=Evidence.SKIPPED, reason="human-removed")
+    plan = Plan(decisions=(decision(1),), held=())
+    text = report(inputs(), snapshot(), plan, [skipped, effect(LABEL, 1)], earlier=None)
+    assert "**Triage: " not in text
+    assert "- comment: skipped human-removed\n- labels: issues/1/labels: +bug\n" in text
 
 
 def test_an_empty_repository_has_no_base() -> None:

@@ -1,5 +1,7 @@
 """The ledger's identity, asked before anything is done: whoever finds it lost has it recovered."""
 
+from datetime import datetime
+
 from ledger.records import Due, DueKind, Epoch
 from worker.ports import Ports
 
@@ -15,3 +17,10 @@ async def standing_epoch(ports: Ports) -> Epoch:
             ports.log("LEDGER-NEW", epoch=epoch.id, until=epoch.quiet_until)
         await ports.ledger.due.add(Due(DueKind.RECOVER, "ledger"), ports.clock.now())
     return epoch
+
+
+async def quiet_until(ports: Ports) -> datetime | None:
+    """Until when nothing is written, because GitHub has to be read first; None where that is not
+    so."""
+    until = (await standing_epoch(ports)).quiet_until
+    return until if until is not None and ports.clock.now() < until else None

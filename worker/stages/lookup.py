@@ -12,7 +12,7 @@ from worker.ports import Comment, Gone, IssueEvent, Ports
 from worker.stages.attempt import Attempt
 from worker.stages.converge import converge
 from worker.stages.epoch import standing_epoch
-from worker.stages.sending import conflict
+from worker.stages.sending import conflict, verify_later
 
 
 async def look_up(attempt: Attempt, issue: Issue, effects: Sequence[RunEffect]) -> None:
@@ -50,7 +50,8 @@ async def _look_for_comment(attempt: Attempt, effect: RunEffect) -> None:
     valid = [item for item in own if item.reading.signature is Signature.VALID]
     record = _record(attempt.run.inputs.repository_id, effect)
     if isinstance(outcome, Hit):
-        await converge(effect, outcome, attempt.run.inputs, attempt.place, ports)
+        if not await converge(effect, outcome, attempt.run.inputs, attempt.place, ports):
+            await verify_later(attempt, effect)
         record = _adopting(record, outcome.found)
     elif valid:
         record = _adopting(record, min(valid, key=lambda item: item.github_id))

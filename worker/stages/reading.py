@@ -59,7 +59,9 @@ async def _looked_for(attempt: Attempt, effect: RunEffect) -> RunEffect:
     sighting = await look(effect, record, attempt.place, attempt.ports)
     match sighting:
         case Hit():
-            await converge(effect, sighting, attempt.run.inputs, attempt.place, attempt.ports)
+            inputs, place = attempt.run.inputs, attempt.place
+            if not await converge(effect, sighting, inputs, place, attempt.ports):
+                await verify_later(attempt, effect)
             seen = adopted(effect, sighting, attempt.now)
             return seen.model_copy(update={"issue": sighting.found.number or effect.issue})
         case Forged():

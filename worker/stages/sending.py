@@ -11,6 +11,7 @@ from functools import partial
 from ledger.records import Claim, Due, DueKind, Granted, Unclaimed, Wait
 from triage.contract import Evidence, RunEffect, Skip
 from triage.effects import skipped
+from triage.identifiers import EffectKind
 from worker.ports import (
     Landed,
     Late,
@@ -87,10 +88,12 @@ async def _claim(attempt: Attempt, effect: RunEffect) -> Claim | Unclaimed:
         await verify_later(attempt, effect)
     operation = attempt.ports.clock.token()
     effects = attempt.ports.ledger.effects
+    # A summary is made of all runs of its window as they stand now, not of this run's snapshot.
+    of_now = effect.kind is EffectKind.SUMMARY
     claim = await effects.claim(
         attempt.lease,
         effect,
-        snapshot_fence=attempt.fence,
+        snapshot_fence=attempt.lease.fence if of_now else attempt.fence,
         resend=resend,
         operation=operation,
     )

@@ -161,9 +161,10 @@ async def remember(attempt: Attempt, run: RunRecord) -> None:
     if snapshot is None or plan is None:
         return
     version = run.key.input_version
-    await repositories.settle(run.inputs.repository_id, version, _decided(attempt, snapshot, plan))
+    decided = _decided(attempt, snapshot, plan)
+    await repositories.settle(run.inputs.repository_id, version, decided)
     record = await repositories.get(run.inputs.repository_id)
-    whole = snapshot.left_over == 0 and not any(not held.why.settles for held in plan.held)
+    whole = snapshot.left_over == 0 and len(decided) == len(snapshot.issues)
     if record is not None and run.inputs.target_issue is None and run.status.final:
         scanned = {"scanned_until": snapshot.query_cutoff, "scan_version": version}
         blank = {"scanned_until": None, "scan_version": ""}
@@ -188,14 +189,16 @@ def _decided(attempt: Attempt, snapshot: Snapshot, plan: Plan) -> dict[int, str]
 
 
 async def _answer(run: RunRecord, ports: Ports) -> None:
-    """The reaction that ends a command: done, or failed for good. Idempotent at GitHub."""
+    """The reaction that ends a command: done, or failed for good, or left to another run that holds
+    what it would have written. Idempotent at GitHub."""
     inputs = run.inputs
     over = run.status.final or run.status is Status.NEEDS_REVIEW
     failed = run.status is Status.FAILED_BEFORE_WRITE and run.retry_at is None
     if inputs.command_comment is None or inputs.mode is Mode.OBSERVE or not (over or failed):
         return
     place = Place(inputs.repository_id, inputs.repository, inputs.installation)
-    content = "+1" if run.status.final else "confused"
+    blocked = any(effect.reason == Skip.BLOCKED for effect in run.effects)
+    content = "+1" if run.status.final and not blocked else "confused"
     await ports.writer.react(place, inputs.command_comment, content)
 
 

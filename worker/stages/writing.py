@@ -51,7 +51,8 @@ class Writing:
         return groups(self.attempt.effects.values())[number]
 
     async def _judged(self, effect: RunEffect) -> RunEffect:
-        """The effect by what GitHub shows of its issue, and of the repository's labels, now."""
+        """The effect by what GitHub shows of its issue, and of the repository's labels, now. An
+        issue on which another run holds anything is left to it: its words are of one mind."""
         attempt, group = self.attempt, self._group(effect.issue)
         now = await self.present.issue(effect.issue)
         await attempt.know(item.effect_key for item in group)
@@ -61,6 +62,9 @@ class Writing:
         known, labels = attempt.records_of(group), self.present.labels
         judged = {e.effect_key: e for e in judge(group, now, known, labels, attempt.run.inputs)}
         effect = judged[effect.effect_key]
+        others = {record.holder for record in known.values()} - {"", attempt.lease.dedupe_key}
+        if others and effect.evidence is Evidence.ABSENT:
+            effect = skipped(effect, Skip.BLOCKED)
         await attempt.keep([effect])
         return effect
 
