@@ -1,12 +1,14 @@
 """People act while a run is under way, or correct the bot afterwards: what they did stands."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from sandbox.github.faults import DELETE_LABEL, PATCH_COMMENT, POST_COMMENT, POST_LABELS
 from tests.simulation.invariants import nothing_more
-from tests.simulation.world import REPOSITORY, Faults, World, policy_file, world
+from tests.simulation.world import REPOSITORY, TIMING, Faults, World, policy_file, world
 from triage.contract import RunRecord, Status
 from triage.identifiers import EffectKind
 
@@ -314,4 +316,18 @@ async def test_second_thoughts_between_two_days(redis_url: str) -> None:
         assert report is not None
         assert report.status is Status.NO_CHANGE
         assert len(w.agent.asked) == asked
+        await nothing_more(w, undone=True)
+
+
+async def test_own_label_is_exchanged_within_a_minute(redis_url: str) -> None:
+    """What the bot has just taken off does not count as a person's label, however old the listing
+    is by which it writes."""
+    timing = replace(TIMING, refresh=timedelta(minutes=1))
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=timing) as w:
+        alice(w)
+        await w.run()
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
+        reports = await w.say("alice", 1, "/retriage")
+        assert [report.status for report in reports] == [Status.COMPLETED]
+        assert w.github.labels(REPOSITORY, 1) == ["question"]
         await nothing_more(w, undone=True)

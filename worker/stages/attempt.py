@@ -63,6 +63,12 @@ class Attempt:
         """Read the shared records of effects."""
         self.records |= await self.ports.ledger.effects.get(list(keys))
 
+    def known_id(self, effect: RunEffect) -> int | None:
+        """The id of the comment or issue: all runs' first, of two live ones that is the one that
+        stays."""
+        record = self.records.get(effect.effect_key)
+        return (record.github_id if record is not None else None) or effect.github_id
+
     def records_of(self, effects: Iterable[RunEffect]) -> dict[str, EffectRecord]:
         """Those of the shared records that are known."""
         keys = [effect.effect_key for effect in effects]

@@ -88,8 +88,8 @@ async def _remove(what: tuple[RunInputs, RunEffect], ports: Ports) -> bool:
 async def _opened(
     before: RunRecord | None, inputs: RunInputs, removal: RunEffect, lease: Lease, ports: Ports
 ) -> RunRecord:
-    """A new attempt. The incident is counted before the first one is saved: rather twice than not at
-    all."""
+    """A new attempt. The incident is counted before the first one is saved: rather twice than
+    not at all."""
     now = ports.clock.now()
     run = before or RunRecord(
         inputs=inputs,
@@ -119,9 +119,7 @@ async def _opened(
     return run
 
 
-async def _sent(
-    lease: Lease, run: RunRecord, ports: Ports
-) -> tuple[RunEffect, datetime | None]:
+async def _sent(lease: Lease, run: RunRecord, ports: Ports) -> tuple[RunEffect, datetime | None]:
     """The removal as GitHub's answer leaves it, saved; and when GitHub asked to come back."""
     effect, effects = run.effects[0], ports.ledger.effects
     claim = await effects.claim(

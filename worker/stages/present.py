@@ -3,7 +3,8 @@ issues, and again once it is older than ``Timing.refresh``."""
 
 from datetime import datetime
 
-from triage.contract import Skip
+from triage.contract import RunEffect, Skip
+from triage.identifiers import EffectKind
 from triage.snapshot import Issue, Snapshot
 from worker.ports import Gone
 from worker.stages.attempt import Attempt
@@ -35,6 +36,18 @@ class Present:
             await self._read()
             self._read_at = now
         return self._issues[number]
+
+    def wrote(self, effect: RunEffect) -> None:
+        """Take in what this attempt has just written."""
+        issue = self._issues.get(effect.issue)
+        if not isinstance(issue, Issue) or not effect.acknowledged:
+            return
+        labels = [name for name in issue.labels if name not in effect.labels]
+        if effect.kind is EffectKind.LABELS:
+            labels += effect.labels
+        if effect.kind in (EffectKind.LABELS, EffectKind.UNLABEL):
+            changed = issue.model_copy(update={"labels": tuple(labels)})
+            self._issues[effect.issue] = changed
 
     async def _read(self) -> None:
         reader, place = self._attempt.ports.reader, self._attempt.place

@@ -37,16 +37,19 @@ async def settle_doubts(attempt: Attempt, *, taken_over: bool) -> None:
 
 
 async def _settled(attempt: Attempt, effect: RunEffect) -> RunEffect:
-    record = attempt.records.get(effect.effect_key)
-    known = effect.github_id or (record.github_id if record else None)
     if effect.kind in (EffectKind.LABELS, EffectKind.UNLABEL):
         return await _labels_now(attempt, effect)
-    if known is None:
+    if attempt.known_id(effect) is None:
         return await _looked_for(attempt, effect)
-    effect = effect.model_copy(update={"github_id": known})
     if effect.kind is EffectKind.SUMMARY:
-        number = effect.issue or (record.issue if record else 0)
-        return await read_summary(attempt, effect.model_copy(update={"issue": number}))
+        return await read_summary(attempt, effect)
+    return await _read_comment(attempt, effect)
+
+
+async def _read_comment(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """The comment by its id."""
+    known = attempt.known_id(effect) or 0
+    effect = effect.model_copy(update={"github_id": known})
     comment = await attempt.ports.reader.comment(attempt.place, known)
     if isinstance(comment, Gone):
         return await comment_gone(attempt, effect)
@@ -133,6 +136,7 @@ async def read_back(attempt: Attempt, *, summary: bool = False) -> None:
         pending = _unseen(attempt, summary=summary)
         if not pending:
             return
+        await attempt.know(effect.effect_key for effect in pending)
         if pause:
             await attempt.ports.clock.sleep(pause)
         if len(pending) > FEW:
@@ -172,10 +176,10 @@ async def _listed(attempt: Attempt, pending: Sequence[RunEffect]) -> list[RunEff
         issues = {issue.number: issue for issue in listed}
     seen: list[RunEffect] = []
     for effect in pending:
-        comment = comments.get(effect.github_id or 0)
+        comment = comments.get(attempt.known_id(effect) or 0)
         issue = issues.get(effect.issue)
         if effect.kind is EffectKind.COMMENT and comment is not None:
-            seen.append(_shown(attempt, effect, comment))
+            seen.append(_shown(effect, judge_comment(attempt, effect, comment)))
         elif effect.kind is not EffectKind.COMMENT and issue and _in_place(effect, issue):
             seen.append(confirmed(effect).model_copy(update={"when": attempt.now}))
     await attempt.keep(seen)
@@ -185,25 +189,24 @@ async def _listed(attempt: Attempt, pending: Sequence[RunEffect]) -> list[RunEff
 async def _one(attempt: Attempt, effect: RunEffect) -> RunEffect:
     match effect.kind:
         case EffectKind.SUMMARY:
-            seen = await read_summary(attempt, effect)
-            return effect if seen.evidence is Evidence.ABSENT else seen
+            return _shown(effect, await read_summary(attempt, effect))
         case EffectKind.COMMENT:
-            comment = await attempt.ports.reader.comment(attempt.place, effect.github_id or 0)
-            if isinstance(comment, Gone):
-                return await comment_gone(attempt, effect)
-            return _shown(attempt, effect, comment)
+            return _shown(effect, await _read_comment(attempt, effect))
         case _:
             return await _labels_now(attempt, effect)
 
 
-def _shown(attempt: Attempt, effect: RunEffect, comment: Comment) -> RunEffect:
-    """What a read shows of an acknowledged comment; an older body is a read that lags."""
-    seen = judge_comment(attempt, effect, comment)
+def _shown(effect: RunEffect, seen: RunEffect) -> RunEffect:
+    """What a read makes of an acknowledged effect; an older body is a read that lags."""
     return effect if seen.evidence is Evidence.ABSENT else seen
 
 
 async def read_summary(attempt: Attempt, effect: RunEffect) -> RunEffect:
     """The summary issue by its number."""
+    record = attempt.records.get(effect.effect_key)
+    if record is not None and record.github_id is not None and record.issue:
+        known = {"github_id": record.github_id, "issue": record.issue, "url": record.url}
+        effect = effect.model_copy(update=known)
     issue = await attempt.ports.reader.issue(attempt.place, effect.issue)
     if isinstance(issue, Gone):
         return summary_gone(attempt, effect, issue)

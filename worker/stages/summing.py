@@ -97,11 +97,10 @@ async def _intended(attempt: Attempt, body: str) -> RunEffect:
 
 
 async def _as_found(attempt: Attempt, effect: RunEffect) -> RunEffect:
-    record = attempt.records.get(effect.effect_key)
-    if record is not None and record.github_id is not None:
-        known = {"github_id": record.github_id, "issue": record.issue, "url": record.url}
-        return await read_summary(attempt, effect.model_copy(update=known))
-    return effect if record is not None else await _found_or_new(attempt, effect)
+    if attempt.known_id(effect) is not None:
+        return await read_summary(attempt, effect)
+    known = effect.effect_key in attempt.records
+    return effect if known else await _found_or_new(attempt, effect)
 
 
 async def _found_or_new(attempt: Attempt, effect: RunEffect) -> RunEffect:

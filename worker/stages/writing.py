@@ -76,6 +76,7 @@ class Writing:
                 effect = await self._unlabel(effect)
             case _:
                 effect = await send_once(self.attempt, effect, self._add_labels)
+        self.present.wrote(effect)
         self.unknown_in_a_row = self.unknown_in_a_row + 1 if effect.in_doubt else 0
         if self.unknown_in_a_row >= BREAKER:
             raise StopSending("GitHub did not answer several writes in a row")
@@ -113,8 +114,7 @@ class Writing:
             run=self.attempt.lease.dedupe_key,
             keys=self.attempt.ports.keys,
         )
-        record = self.attempt.records.get(effect.effect_key)
-        known = effect.github_id or (record.github_id if record else None)
+        known = self.attempt.known_id(effect)
         if known is None:
             return await self._create(effect, body)
         before = await self._before_edit(effect.model_copy(update={"github_id": known}))
