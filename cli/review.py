@@ -57,9 +57,10 @@ def lines_of(run: RunRecord, doubts: Sequence[Doubt]) -> list[str]:
         lines.append(f"           and {len(doubts) - _MOST_SHOWN} more")
     return [
         *lines,
-        "do         look on GitHub whether it is there as planned; until a person has decided,",
-        "           the run writes nothing more",
+        "do         look on GitHub whether it is there as planned, then decide; until then the",
+        "           run writes nothing more",
         f"planned    retriage show {run.inputs.dedupe_key}",
+        f"decide     retriage resolve {run.inputs.dedupe_key} --as done --reason '…'",
     ]
 
 

@@ -20,9 +20,11 @@ if not status then return 'unknown-run' end
 if is_final(status) then return 'frozen' end
 for _, fact in ipairs(cjson.decode(ARGV[5])) do
   local place, _, sent_at, sends = stored(KEYS[2], fact.key)
-  -- What was sent stays sent, whatever an older copy says.
-  if sends > fact.sends then fact.sends = sends end
-  if sent_at ~= 'null' then fact.sent_at = sent_at end
+  -- What was sent stays sent, whatever an older copy says, until a person decides.
+  if fact.reason ~= 'resolved' then
+    if sends > fact.sends then fact.sends = sends end
+    if sent_at ~= 'null' then fact.sent_at = sent_at end
+  end
   put(KEYS[2], place, fact)
   share(KEYS[2], ARGV[4], fact)
 end

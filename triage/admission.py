@@ -92,8 +92,15 @@ class _IfSeen:
     then: Admit
 
 
+@dataclass(frozen=True, slots=True)
+class _IfResolved:
+    """Admit if a person has decided; else stop."""
+
+    then: Admit
+
+
 Admission = Admit | Refuse | Reuse | Stop
-_Cell = Admission | _IfDue | _IfRetryable | _IfSeen
+_Cell = Admission | _IfDue | _IfRetryable | _IfSeen | _IfResolved
 
 _HELD = Refuse("another worker holds the lease")
 _UNRESOLVED = Stop("a person must resolve it")
@@ -118,7 +125,7 @@ ADMISSION: Mapping[tuple[RunState, LeaseState], _Cell] = {
         Admit(Step.READ_BACK), "GitHub asked to come back later"
     ),
     (RunState.NEEDS_REVIEW, LeaseState.LIVE): _UNRESOLVED,
-    (RunState.NEEDS_REVIEW, LeaseState.FREE): _UNRESOLVED,
+    (RunState.NEEDS_REVIEW, LeaseState.FREE): _IfResolved(Admit(Step.READ_BACK)),
 }
 
 
@@ -127,7 +134,8 @@ class Circumstances:
     """What a conditional cell looks at.
 
     ``by_hand``: a person asks, who may retry what the clock would not. ``seen``: a sample showed
-    an unsettled effect, or its absence is proved. ``lease_until`` and ``lock_delay`` date the
+    an unsettled effect, or its absence is proved. ``resolved``: a person has just decided what is
+    under review. ``lease_until`` and ``lock_delay`` date the
     last holder.
     """
 
@@ -136,6 +144,7 @@ class Circumstances:
     lock_delay: timedelta
     by_hand: bool = False
     seen: bool = False
+    resolved: bool = False
 
 
 def admit(run: RunRecord | None, lease: LeaseState, at: Circumstances) -> Admission:
@@ -149,6 +158,8 @@ def admit(run: RunRecord | None, lease: LeaseState, at: Circumstances) -> Admiss
             return cell if at.now >= free_at else Refuse("the lock delay is running", free_at)
         case Admit() | Reuse() | Stop():
             return cell
+        case _IfResolved(then):
+            return then if at.resolved else _UNRESOLVED
         case _IfDue() | _IfRetryable() | _IfSeen():
             if run is None:
                 raise AssertionError("a run that does not exist has no conditional cell")

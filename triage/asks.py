@@ -15,6 +15,7 @@ class Verb(StrEnum):
 
     AGAIN = "again"  # /retriage
     FORCE = "force"  # /retriage --force
+    RESOLVE = "resolve"  # /retriage resolve KEY done|retry|abandon why
     UNKNOWN = "unknown"  # anything else: refused, visibly
 
 
@@ -52,6 +53,8 @@ class Command(_OnIssue):
     @property
     def verb(self) -> Verb:
         """The meaning of the arguments."""
+        if self.arguments[:1] == ("resolve",):
+            return Verb.RESOLVE
         return {(): Verb.AGAIN, ("--force",): Verb.FORCE}.get(self.arguments, Verb.UNKNOWN)
 
 

@@ -127,6 +127,25 @@ class Attempt(BaseModel):
     ended: str = ""
 
 
+class Verdict(StrEnum):
+    """What a person decides about a run in needs-review."""
+
+    DONE = "done"  # it is there, or no longer wanted
+    RETRY = "retry"  # send it again, with the same marker
+    ABANDON = "abandon"  # give up what is not there
+
+
+class Resolution(BaseModel):
+    """A person's decision about a run in needs-review. ``by`` names them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    by: str
+    why: str
+    at: datetime
+
+
 class RunInputs(BaseModel):
     """What a run was started with, frozen: a continuation uses these and no newer ones.
 
@@ -191,6 +210,7 @@ class RunRecord(BaseModel):
     result_artifact: str = ""
     effects: tuple[RunEffect, ...] = ()
     cost: Cost = Cost()
+    resolutions: tuple[Resolution, ...] = ()
     snapshot_summary: SnapshotSummary | None = None
 
     @property
@@ -269,9 +289,16 @@ def contract(
             }
             for item in run.effects
         ],
+        **_resolutions(run),
         "cost": run.cost.model_dump(),
     }
     return _plain(shown, zone)  # type: ignore[no-any-return]
+
+
+def _resolutions(run: RunRecord) -> dict[str, Any]:
+    """Who decided what, and why; nothing where nobody had to."""
+    decided = [item.model_dump() for item in run.resolutions]
+    return {"resolutions": decided} if decided else {}
 
 
 def _plain(value: Any, zone: ZoneInfo) -> Any:

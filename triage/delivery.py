@@ -27,7 +27,7 @@ from triage.asks import (
 from triage.identifiers import digest_of
 from triage.marker import Marker, MarkerKeys, Signature, read
 
-MOST_ARGUMENTS: Final = 8
+MOST_ARGUMENTS: Final = 40
 """Words of a command that are kept, each cut at ARGUMENT_LIMIT characters."""
 ARGUMENT_LIMIT: Final = 100
 MOST_REPOSITORIES: Final = 10_000

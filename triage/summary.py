@@ -85,7 +85,9 @@ def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: 
         f"on {window}, due {_local(newest.due_at, newest)}."
     )
     parts = [head, _table(counts)]
-    parts += _section("Needs review", [_review_line(effect, newest) for effect in undecided])
+    review = [_review_line(effect, newest) for effect in undecided]
+    parts += _section("Needs review", review)
+    parts += [_decide(entry) for entry in runs if entry.status is Status.NEEDS_REVIEW]
     parts += _section(
         "Held", [f"- issue {n}: {escaped(h.reason)}" for n, h in sorted(held.items())]
     )
@@ -94,6 +96,15 @@ def body(runs: Sequence[WindowRun], *, window: str, missed: Sequence[str], now: 
     parts += _section("Policy", [escaped(newest.policy_notice)] if newest.policy_notice else [])
     parts += _section("Cost", [_cost(runs)])
     return cut("\n\n".join(parts))
+
+
+def _decide(entry: WindowRun) -> str:
+    key = entry.run.inputs.dedupe_key
+    return (
+        "Look whether it is there, then decide in a comment here, with your reason at the end: "
+        f"`/retriage resolve {key} done` (it is there, or no longer wanted), `… retry` (send it "
+        "again) or `… abandon`."
+    )
 
 
 def _left_to_another(effects: Sequence[RunEffect]) -> bool:

@@ -25,6 +25,7 @@ from worker import windows
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
 from worker.recovery import remember_place
+from worker.resolving import UnresolvableError, resolution_of, resolve
 from worker.stages.epoch import quiet_until
 from worker.stages.settling import RunReport
 
@@ -73,6 +74,8 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
         if not quiet:
             await ports.writer.react(place, ask.comment_id, REFUSED)
         return None
+    if ask.verb is Verb.RESOLVE:
+        return await _resolve(ask, place, ports)
     wanted = windows.Ask(
         by="command",
         forced=str(ask.comment_id),
@@ -85,6 +88,20 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
         if earlier is not None:
             return await windows.run_again(record, earlier, wanted, ports)
     return await execute(_inputs(ask, record, wanted, ports), ports, by_hand=True)
+
+
+async def _resolve(ask: Command, place: Place, ports: Ports) -> RunReport | None:
+    """``/retriage resolve KEY done|retry|abandon why``, of a run of this repository."""
+    try:
+        decided = resolution_of(ask.arguments[1:], by=ask.login, at=ports.clock.now())
+        report = await resolve(ask.arguments[1], decided, ports, repository_id=place.id)
+    except UnresolvableError as error:
+        ports.log("COMMAND-REFUSED", repository=place.full_name, by=ask.login, reason=str(error))
+        await ports.writer.react(place, ask.comment_id, REFUSED)
+        return None
+    done = report.status is not None and report.status.final
+    await ports.writer.react(place, ask.comment_id, DONE if done else REFUSED)
+    return report
 
 
 async def _refusal(ask: Command, record: RepositoryRecord, ports: Ports) -> str:

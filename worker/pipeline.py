@@ -24,7 +24,7 @@ from triage.admission import (
     state_of,
 )
 from triage.contract import Attempt as AttemptRecord
-from triage.contract import RunInputs, RunRecord, Status
+from triage.contract import Resolution, RunInputs, RunRecord, Status
 from triage.identifiers import Mode
 from triage.readback import Hit
 from worker.ports import (
@@ -39,11 +39,20 @@ from worker.stages.drift import drift
 from worker.stages.epoch import quiet_until
 from worker.stages.intake import frozen_plan, frozen_snapshot, intend
 from worker.stages.reading import read_back, settle_doubts
+from worker.stages.resolving import carry_out
 from worker.stages.sampling import Absent, look
 from worker.stages.sending import StopSending
 from worker.stages.settling import RunReport, settle
 from worker.stages.summing import sum_up, write_report
 from worker.stages.writing import Writing, groups
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A person asks; a person has decided what is under review."""
+
+    by_hand: bool
+    resolved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +63,44 @@ class Door:
     admission: Admission
 
 
-async def execute(inputs: RunInputs, ports: Ports, *, by_hand: bool = False) -> RunReport:
+async def execute(
+    inputs: RunInputs,
+    ports: Ports,
+    *,
+    by_hand: bool = False,
+    resolution: Resolution | None = None,
+) -> RunReport:
     """Carry one run from its trigger to a status that GitHub confirms.
 
     Asking twice is harmless: at most one attempt is admitted at a time, and what is done is
-    reused. Raises LeaseLost and LedgerUnavailableError, after which a later attempt takes over.
+    reused. ``resolution`` is a person's decision about a run in needs-review. Raises LeaseLost and
+    LedgerUnavailableError, after which a later attempt takes over.
     """
     key = inputs.dedupe_key
     quiet = await quiet_until(ports)
     if quiet is not None and inputs.mode is not Mode.OBSERVE:
         reason = "the ledger is new or was lost, and GitHub is read first"
         return _refused(key, reason, quiet, ports)
-    door = await _door(key, ports, by_hand=by_hand)
+    asked = _Asked(by_hand=by_hand, resolved=resolution is not None)
+    door = await _door(key, ports, asked)
     if not isinstance(door.admission, Admit):
-        return await _turned_away(door, key, ports, by_hand=by_hand)
+        return await _turned_away(door, key, ports, asked)
     token, leases = ports.clock.token(), ports.ledger.leases
     lease = await ask_twice(lambda: leases.acquire(key, ports.owner, token), ports.clock)
     if lease is None:
         view = (await ports.ledger.leases.view(key)).lease
         return _refused(key, "another worker holds the lease", view.until, ports)
     async with heartbeat(lease, ports) as given_up:
-        inside = await _inside(door, lease, ports, by_hand=by_hand)
+        inside = await _inside(door, lease, ports, asked)
         if not isinstance(inside.admission, Admit):
             given_up.set()
             await ports.ledger.leases.release(lease)
-            return await _turned_away(inside, key, ports, by_hand=by_hand)
+            return await _turned_away(inside, key, ports, asked)
         attempt = await _begin(inputs, inside, lease, given_up, ports)
-        return await _attempt(attempt, taken_over=inside.admission.lock_delay)
+        return await _attempt(attempt, resolution, taken_over=inside.admission.lock_delay)
 
 
-async def _door(key: str, ports: Ports, *, by_hand: bool) -> Door:
+async def _door(key: str, ports: Ports, asked: _Asked) -> Door:
     """Ask admission from outside. A run with a proof pending is looked at once."""
     view = await ports.ledger.leases.view(key)
     seen = False
@@ -91,29 +108,34 @@ async def _door(key: str, ports: Ports, *, by_hand: bool) -> Door:
     if run is not None and not view.lease.live:
         pending = state_of(run, view.lease.now) is RunState.PROOF_PENDING
         seen = pending and await _seen(run, ports)
-    return Door(view, _admit(view, ports, by_hand=by_hand, seen=seen))
+    return Door(view, _admit(view, ports, asked, seen=seen))
 
 
-def _admit(view: Look, ports: Ports, *, by_hand: bool, seen: bool) -> Admission:
+def _admit(view: Look, ports: Ports, asked: _Asked, *, seen: bool) -> Admission:
     circumstances = Circumstances(
         now=view.lease.now,
         lease_until=view.lease.until,
         lock_delay=ports.timing.lock_delay,
-        by_hand=by_hand,
+        by_hand=asked.by_hand,
         seen=seen,
+        resolved=asked.resolved,
     )
     state = LeaseState.LIVE if view.lease.live else LeaseState.FREE
     return admit(view.run, state, circumstances)
 
 
-async def _inside(door: Door, lease: Lease, ports: Ports, *, by_hand: bool) -> Door:
+async def _inside(door: Door, lease: Lease, ports: Ports, asked: _Asked) -> Door:
     """Ask again under the own lease: the run may have moved on since."""
     view = await ports.ledger.leases.view(lease.dedupe_key)
     before = door.look.run
     if view.run == before:
         return door
     circumstances = Circumstances(
-        now=view.lease.now, lease_until=None, lock_delay=ports.timing.lock_delay, by_hand=by_hand
+        now=view.lease.now,
+        lease_until=None,
+        lock_delay=ports.timing.lock_delay,
+        by_hand=asked.by_hand,
+        resolved=asked.resolved,
     )
     return Door(view, admit(view.run, LeaseState.FREE, circumstances))
 
@@ -137,13 +159,13 @@ async def _seen(run: RunRecord, ports: Ports) -> bool:
     return False
 
 
-async def _turned_away(door: Door, key: str, ports: Ports, *, by_hand: bool) -> RunReport:
+async def _turned_away(door: Door, key: str, ports: Ports, asked: _Asked) -> RunReport:
     run = door.look.run
     match door.admission:
         case Refuse(reason, until):
             return _refused(key, reason, until, ports)
         case Reuse() if run is not None:
-            found = await drift(run, ports) if by_hand else ()
+            found = await drift(run, ports) if asked.by_hand else ()
             ports.log("RUN-REUSED", run=key, status=run.status, drift=len(found))
             return RunReport(
                 key, run.status, "reused", artifact=run.result_artifact, drift=tuple(found)
@@ -195,9 +217,11 @@ async def _begin(
     return Attempt(own, lease, run, place, deadline, given_up, fence=lease.fence)
 
 
-async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:
+async def _attempt(
+    attempt: Attempt, resolution: Resolution | None, *, taken_over: bool
+) -> RunReport:
     try:
-        ending = await _carry(attempt, taken_over=taken_over)
+        ending = await _carry(attempt, resolution, taken_over=taken_over)
     except AgentFailed as failure:
         reason = f"the model gave no plan: {failure.reason}"
         ending = Ending(reason, retryable=failure.retryable)
@@ -209,7 +233,7 @@ async def _attempt(attempt: Attempt, *, taken_over: bool) -> RunReport:
     return await settle(attempt, ending)
 
 
-async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
+async def _carry(attempt: Attempt, resolution: Resolution | None, *, taken_over: bool) -> Ending:
     """The straight line. What is saved is not done again."""
     reader, repositories = attempt.ports.reader, attempt.ports.ledger.repositories
     if not await repositories.bot_ids():
@@ -225,6 +249,8 @@ async def _carry(attempt: Attempt, *, taken_over: bool) -> Ending:
     if attempt.run.inputs.mode is Mode.OBSERVE:
         await write_report(attempt, plan, snapshot)
         return Ending()
+    if resolution is not None:
+        await carry_out(attempt, resolution)
     await settle_doubts(attempt, taken_over=taken_over)
     ending = await _write(attempt, Writing(attempt, snapshot, plan))
     await read_back(attempt)

@@ -109,8 +109,7 @@ async def verify(effect_key: str, ports: Ports) -> None:
         return
     again = ports.clock.now() + ports.timing.absence_window / (SAMPLES - 1)
     try:
-        hit = await _all_of_it(held, ports)
-        done = hit is None or await converge(held.effect, hit, held.run.inputs, held.place, ports)
+        done = await _converged(held, ports)
     except ReadFailed as failure:
         await ports.ledger.due.add(due, failure.retry_at or again)
         return
@@ -120,17 +119,14 @@ async def verify(effect_key: str, ports: Ports) -> None:
         await ports.ledger.due.add(due, again)
 
 
-async def _all_of_it(held: Held, ports: Ports) -> Hit | None:
-    """What bears the effect's key: in both views, and by the id that the run was told."""
+async def _converged(held: Held, ports: Ports) -> bool:
     seen = await views(held.effect, held.place, ports)
     if isinstance(seen, Gone):
-        return None
-    if held.effect.github_id is not None and held.effect.kind is EffectKind.COMMENT:
-        own = await ports.reader.comment(held.place, held.effect.github_id)
-        seen += [] if isinstance(own, Gone) else found_in([own], ports)
-    by_id = {item.github_id: item for item in seen}.values()
-    outcome = find(held.effect.effect_key, by_id, await ports.ledger.repositories.bot_ids())
-    return outcome if isinstance(outcome, Hit) else None
+        return True
+    hit = find(held.effect.effect_key, seen, await ports.ledger.repositories.bot_ids())
+    if not isinstance(hit, Hit):
+        return True
+    return await converge(held.effect, hit, held.run.inputs, held.place, ports)
 
 
 async def _held(effect_key: str, ports: Ports) -> Held | None:

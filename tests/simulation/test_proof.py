@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.simulation.world import (
     Killed,
     World,
     policy_file,
+    together,
     world,
 )
 from triage.contract import Evidence, Status
@@ -61,7 +63,7 @@ async def test_samples_are_taken_at_the_quarters(redis_url: str) -> None:
             await asyncio.sleep(WINDOW / 20)
             await w.tick()
         assert sorted(set(counts))[:4] == [1, 2, 3, 4]
-        assert len(counts) >= 20
+        assert len(counts) >= 8
         run = (await w.runs())[0]
         assert run.status is Status.COMPLETED
         assert len(run.attempts) == 2
@@ -127,33 +129,34 @@ async def test_unsettled_for_a_day(redis_url: str) -> None:
         report = await w.again()
         assert report is not None
         assert report.status is Status.NEEDS_REVIEW
-        await nothing_more(w)
+        await w.window()
+        assert w.bot_comments(1) == []
+        await check(w)
 
 
 async def test_views_that_lag_and_flap(redis_url: str) -> None:
     """Each view of GitHub, and all of them, late or flapping by less than the absence window, while
     nothing is lost, the comment's reply is, or the comment itself: at the end everything is there
     once, and was never counted as an incident."""
-    views = (*LISTS, "issue", "comment", "events", None)
-    stories = [(view, seen) for view in views for seen in ("stale", "flap")]
-    for fault in (None, "apply then drop", "drop"):
-        async with asyncio.TaskGroup() as group:
-            for number, (view, seen) in enumerate(stories):
-                url = redis_url.replace("db=0", f"db={number}")
-                group.create_task(late_view(url, view, seen, fault))
+    stories = [
+        partial(late_view, view=view, seen=seen, fault=fault)
+        for view in (*LISTS, "issue", "comment", "events", None)
+        for seen in ("stale", "flap")
+        for fault in (None, "apply then drop", "drop")
+    ]
+    for at in range(0, len(stories), 16):
+        await together(redis_url, stories[at : at + 16])
 
 
-async def late_view(redis_url: str, view: str | None, seen: str, fault: str | None) -> None:
+async def late_view(redis_url: str, *, view: str | None, seen: str, fault: str | None) -> None:
     """One story of the test above."""
     slow = {name: getattr(TIMING, name) * 3 for name in ("lease", "lock_delay", "request")}
     timing = TIMING.__class__(
-        **slow, margin=TIMING.margin * 4, absence_window=TIMING.absence_window * 2
+        **slow, margin=TIMING.margin * 4, absence_window=TIMING.absence_window * 1.25
     )
     lag = timing.absence_window.total_seconds() * 0.6
     titles = ["Bug: a", "Question: b"]
     async with world(redis_url, titles, policy=policy_file(), timing=timing) as w:
-        await w.redis.flushdb()
-        await w.ledger.epochs.ensure(first=True)
         await asyncio.sleep(lag)
         options = {"view": view} if view else {}
         w.github.fail("GET .", seen, lag=lag, seed=len(str(view)), **options)
@@ -164,7 +167,8 @@ async def late_view(redis_url: str, view: str | None, seen: str, fault: str | No
         await w.settle(within=30)
         story = f"{view} {seen} {fault}"
         assert [run.status for run in await w.runs()] == [Status.COMPLETED], story
-        assert {e.evidence for e in (await w.runs())[0].effects} == {Evidence.CONFIRMED}, story
+        unseen = [e for e in (await w.runs())[0].effects if e.evidence is not Evidence.CONFIRMED]
+        assert not unseen, story
         assert [w.github.labels(REPOSITORY, n) for n in (1, 2)] == [["bug"], ["question"]], story
         assert len(w.summaries()) == 1, story
         w.github.faults.clear()
@@ -174,12 +178,14 @@ async def late_view(redis_url: str, view: str | None, seen: str, fault: str | No
 # --- Late writers -------------------------------------------------------------------------------
 
 
-async def test_lag_above_the_window_is_converged(redis_url: str) -> None:
+@pytest.mark.parametrize("views", [LISTS, (*LISTS, "comment")], ids=["lists", "all"])
+async def test_lag_above_the_window_is_converged(redis_url: str, views: tuple[str, ...]) -> None:
     """GitHub shows the comment later than the absence window: it is sent a second time, which no
     reading could prevent. The first one stays, the bot's later one goes, and it is an incident."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "apply then drop")
-        await blind(w, WINDOW * 1.5, (*LISTS, "comment"))
+        w.clock.longest = WINDOW / 8
+        await blind(w, WINDOW * 1.5, views)
         await w.run()
         first = w.own_comments(1)[0].id
         await w.settle()
@@ -190,17 +196,29 @@ async def test_lag_above_the_window_is_converged(redis_url: str) -> None:
         assert runs[1].key.window.startswith("duplicate-")
         assert [line for line in w.lines if line.startswith("INCIDENT kind=duplicate")]
         await nothing_more(w, incidents=1)
+
+
+async def test_the_comment_that_stays_is_the_one_that_is_edited(redis_url: str) -> None:
+    """After two became one, ``/retriage`` edits the one that is left."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.fail(POST_COMMENT, "apply then drop")
+        await blind(w, WINDOW * 1.5)
+        await w.run()
+        first = w.own_comments(1)[0].id
+        await w.settle()
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
         await w.say("alice", 1, "/retriage")
         assert [item.id for item in w.own_comments(1)] == [first]
         assert "`question`" in w.bot_comments(1)[0]
+        await nothing_more(w, incidents=1, undone=True)
 
 
 async def test_two_summaries_are_converged(redis_url: str) -> None:
     """The same with the summary: the later issue loses its marker and is closed."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_ISSUE, "apply then drop")
+        w.clock.longest = WINDOW / 8
         await blind(w, WINDOW * 1.5, ("issues", "issues_by_creator"))
         await w.run()
         await w.settle()
@@ -221,11 +239,15 @@ LATE = [
 ]
 
 
-@pytest.mark.parametrize("point", [None, *LATE])
-async def test_request_of_a_dead_worker_lands_late(redis_url: str, point: str | None) -> None:
-    """A worker dies with its request under way; its successor proves the comment absent and sends it
-    again; then the old request lands. The look for late writers removes the later one, once, and
+async def test_request_of_a_dead_worker_lands_late(redis_url: str) -> None:
+    """A worker dies with its request under way; its successor proves the comment absent and sends
+    it again; then the old request lands. The look for late writers removes the later one, once, and
     counts it once, also where the remover dies at any point of it."""
+    await together(redis_url, [partial(late_landing, point=point) for point in (None, *LATE)])
+
+
+async def late_landing(redis_url: str, *, point: str | None) -> None:
+    """One story of the test above: where the remover dies."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "drop then apply")
         faults = Faults()
@@ -242,8 +264,8 @@ async def test_request_of_a_dead_worker_lands_late(redis_url: str, point: str | 
         if point is not None:
             await _kill_the_remover(w, point)
         await w.settle()
-        assert [item.id for item in w.own_comments(1)] == [kept]
-        assert [run.status for run in await w.runs()] == [Status.COMPLETED] * 2
+        assert [item.id for item in w.own_comments(1)] == [kept], point
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED] * 2, point
         await nothing_more(w, incidents=1)
 
 
@@ -261,10 +283,10 @@ async def _kill_the_remover(w: World, point: str) -> None:
 
 
 async def test_removal_whose_reply_is_lost(redis_url: str) -> None:
-    """The later comment is deleted and the reply never comes: the removal is read back, and ends."""
+    """The later comment is deleted and the reply never comes: it is deleted once more, and ends."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "apply then drop")
-        await blind(w, WINDOW * 1.5, (*LISTS, "comment"))
+        await blind(w, WINDOW * 1.5)
         w.github.fail("DELETE /comments/", "apply then drop")
         await w.run()
         await w.settle()
@@ -306,7 +328,7 @@ async def test_stopped_between_claim_and_request(redis_url: str) -> None:
 
 
 async def test_slow_between_claim_and_request(redis_url: str) -> None:
-    """A little too slow: the claim is withdrawn and made again, nothing is counted as sent twice."""
+    """A little too slow: the claim is withdrawn and made again, and counted as one send."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         faults = Faults()
 

@@ -119,8 +119,8 @@ async def test_write_budget_is_spent(redis_url: str) -> None:
 
 
 async def test_one_write_at_a_time(redis_url: str) -> None:
-    """With a pause between writes that is longer than a run waits, every write is a wait of its own:
-    the run is completed all the same, after as many returns as it has writes."""
+    """With a pause between writes that is longer than a run waits, every write is a wait of its
+    own: the run is completed all the same, after as many returns as it has writes."""
     timing = replace(TIMING, longest_pause=SECOND * 0.05)
     async with world(
         redis_url,
@@ -142,8 +142,8 @@ async def test_one_write_at_a_time(redis_url: str) -> None:
 
 
 async def test_token_expires_before_the_first_write(redis_url: str) -> None:
-    """GitHub's clock is ahead, and the token that was kept is refused: nothing was written; the next
-    attempt has a fresh one."""
+    """GitHub's clock is ahead, and the token that was kept is refused: nothing was written; the
+    next attempt has a fresh one."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         faults = Faults()
 
@@ -209,8 +209,8 @@ async def test_what_a_person_must_decide(redis_url: str, fault: str, message: st
 
 
 async def test_archived_in_mid_run(redis_url: str) -> None:
-    """What is archived is left: the rest is skipped, the run is completed; the next one fails before
-    any write, and is not tried again."""
+    """What is archived is left: the rest is skipped, the run is completed; the next one fails
+    before any write, and is not tried again."""
     async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
         await w.install()
         act = {"actor": "maintainer", "action": "archive_repository"}

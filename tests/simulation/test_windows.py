@@ -361,8 +361,6 @@ async def test_hourly_and_weekly_windows(redis_url: str) -> None:
     for every, hours in (("hourly", 1), ("weekly", 24 * 7)):
         schedule = {"every": every, "at": "00:30", "timezone": "Asia/Taipei"}
         async with world(redis_url, ["Bug: a"], policy=policy_file(schedule=schedule)) as w:
-            await w.lose_ledger()
-            await w.ledger.epochs.ensure(first=True)
             await w.install()
             w.move(hours=hours)
             assert (await started(w)).status is Status.COMPLETED

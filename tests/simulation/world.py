@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -108,6 +108,7 @@ class RealClock:
     def __init__(self) -> None:
         self._tokens = itertools.count(1)
         self.ahead = timedelta(0)
+        self.longest = 0.2
 
     def now(self) -> datetime:
         """The wall-clock time."""
@@ -118,8 +119,8 @@ class RealClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Pauses of more than a tenth of a second are shortened to that; heartbeats are not."""
-        await asyncio.sleep(min(seconds, 0.2))
+        """Pauses are shortened to ``longest``: a heartbeat's, unless a test says otherwise."""
+        await asyncio.sleep(min(seconds, self.longest))
 
     def token(self) -> str:
         """Words that are never given twice in a test."""
@@ -468,6 +469,15 @@ class World:
         return [r.marker for r in readings if r.signature is Signature.VALID and r.marker]
 
 
+async def together(
+    redis_url: str, stories: Sequence[Callable[[str], Coroutine[Any, Any, None]]]
+) -> None:
+    """Tell stories at the same time, at most sixteen, each in a database of its own."""
+    async with asyncio.TaskGroup() as group:
+        for number, story in enumerate(stories):
+            group.create_task(story(redis_url.replace("db=0", f"db={number}")))
+
+
 @asynccontextmanager
 async def world(
     redis_url: str,
@@ -515,5 +525,6 @@ async def world(
             installation=installation,
             clock=clock,
         )
+        await client.flushdb()
         await made.ledger.epochs.ensure(first=True)
         yield made

@@ -5,6 +5,7 @@ run of its own, with a lease and a claim, so that people can see what was taken 
 the same however often it is done: a comment that is gone already answers 404.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from ledger.records import Claim, Due, DueKind, Lease, Unclaimed
@@ -28,6 +29,7 @@ async def converge(
 
     ``inputs`` are those of the run whose effect it is. What is not removed at once stays due.
     """
+    hit = _with_own(effect, hit)
     reading = hit.found.reading
     digest = reading.marker.digest if reading.marker else ""
     await ports.ledger.effects.note_hit(
@@ -36,6 +38,16 @@ async def converge(
     removals = [_removal(effect, extra, inputs, place) for extra in hit.others]
     begun = [await _remove(removal, ports) for removal in removals]
     return all(begun)
+
+
+def _with_own(effect: RunEffect, hit: Hit) -> Hit:
+    """The hit together with the one that the run was told of: no view may show it yet."""
+    seen = (hit.found, *hit.others)
+    if effect.github_id is None or effect.github_id in {item.github_id for item in seen}:
+        return hit
+    own = replace(hit.found, github_id=effect.github_id, number=effect.issue, url=effect.url)
+    first, *others = sorted((*seen, own), key=lambda item: item.github_id)
+    return Hit(first, tuple(others))
 
 
 async def remove_again(run: RunRecord, ports: Ports) -> None:

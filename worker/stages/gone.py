@@ -34,9 +34,9 @@ async def comment_gone(attempt: Attempt, effect: RunEffect) -> RunEffect:
 
 
 async def removed_by_person(attempt: Attempt, effect: RunEffect) -> RunEffect:
-    """A comment that somebody deleted: its id is forgotten, the fact is kept."""
+    """A comment that somebody deleted: the fact is kept."""
     await attempt.ports.ledger.effects.note_tombstone(effect.effect_key)
-    return skipped(effect, Skip.HUMAN_REMOVED).model_copy(update={"github_id": None})
+    return skipped(effect, Skip.HUMAN_REMOVED)
 
 
 def summary_gone(attempt: Attempt, effect: RunEffect, gone: Gone) -> RunEffect:

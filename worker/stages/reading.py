@@ -14,6 +14,7 @@ from worker.ports import Comment, Gone
 from worker.stages.attempt import Attempt
 from worker.stages.converge import converge
 from worker.stages.gone import GONE, comment_gone, summary_gone
+from worker.stages.lookup import found_in
 from worker.stages.sampling import SKEW, Absent, Pending, look
 from worker.stages.sending import conflict, verify_later
 from worker.stages.writing import judge_comment
@@ -33,10 +34,11 @@ async def settle_doubts(attempt: Attempt, *, taken_over: bool) -> None:
     for effect in [item for item in attempt.effects.values() if item.in_doubt]:
         if taken_over:
             await verify_later(attempt, effect)
-        await attempt.keep([await _settled(attempt, effect)])
+        await attempt.keep([await settle_one(attempt, effect)])
 
 
-async def _settled(attempt: Attempt, effect: RunEffect) -> RunEffect:
+async def settle_one(attempt: Attempt, effect: RunEffect) -> RunEffect:
+    """What one read of GitHub makes of an effect that was sent."""
     if effect.kind in (EffectKind.LABELS, EffectKind.UNLABEL):
         return await _labels_now(attempt, effect)
     if attempt.known_id(effect) is None:
@@ -49,11 +51,25 @@ async def _settled(attempt: Attempt, effect: RunEffect) -> RunEffect:
 async def _read_comment(attempt: Attempt, effect: RunEffect) -> RunEffect:
     """The comment by its id."""
     known = attempt.known_id(effect) or 0
-    effect = effect.model_copy(update={"github_id": known})
     comment = await attempt.ports.reader.comment(attempt.place, known)
     if isinstance(comment, Gone):
-        return await comment_gone(attempt, effect)
-    return judge_comment(attempt, effect, comment)
+        return await comment_gone(attempt, effect.model_copy(update={"github_id": known}))
+    await _one_of_two(attempt, effect, comment)
+    return judge_comment(attempt, effect.model_copy(update={"github_id": known}), comment)
+
+
+async def _one_of_two(attempt: Attempt, effect: RunEffect, first: Comment) -> None:
+    """Where the run was told of a later one than this, that one goes."""
+    if effect.github_id in (None, first.id):
+        return
+    hit = Hit(found_in([first], attempt.ports)[0])
+    await _converge(attempt, effect, hit)
+
+
+async def _converge(attempt: Attempt, effect: RunEffect, hit: Hit) -> None:
+    inputs, place, ports = attempt.run.inputs, attempt.place, attempt.ports
+    if not await converge(effect, hit, inputs, place, ports):
+        await verify_later(attempt, effect)
 
 
 async def _looked_for(attempt: Attempt, effect: RunEffect) -> RunEffect:
@@ -62,9 +78,7 @@ async def _looked_for(attempt: Attempt, effect: RunEffect) -> RunEffect:
     sighting = await look(effect, record, attempt.place, attempt.ports)
     match sighting:
         case Hit():
-            inputs, place = attempt.run.inputs, attempt.place
-            if not await converge(effect, sighting, inputs, place, attempt.ports):
-                await verify_later(attempt, effect)
+            await _converge(attempt, effect, sighting)
             seen = adopted(effect, sighting, attempt.now)
             return seen.model_copy(update={"issue": sighting.found.number or effect.issue})
         case Forged():
@@ -158,7 +172,7 @@ async def _mark_superseded(attempt: Attempt, unseen: Sequence[RunEffect]) -> Non
         effect
         for effect in unseen
         for record in attempt.records_of([effect]).values()
-        if record.writer_fence > attempt.fence
+        if record.writer_fence > attempt.fence and record.writer != attempt.lease.dedupe_key
     ]
     await attempt.keep(skipped(effect, Skip.SUPERSEDED) for effect in later)
 
@@ -203,7 +217,7 @@ def _shown(effect: RunEffect, seen: RunEffect) -> RunEffect:
 
 async def read_summary(attempt: Attempt, effect: RunEffect) -> RunEffect:
     """The summary issue by its number."""
-    record = attempt.records.get(effect.effect_key)
+    told, record = effect, attempt.records.get(effect.effect_key)
     if record is not None and record.github_id is not None and record.issue:
         known = {"github_id": record.github_id, "issue": record.issue, "url": record.url}
         effect = effect.model_copy(update=known)
@@ -219,4 +233,5 @@ async def read_summary(attempt: Attempt, effect: RunEffect) -> RunEffect:
         created_at=issue.created_at,
         updated_at=issue.updated_at,
     )
+    await _one_of_two(attempt, told, as_comment)
     return judge_comment(attempt, effect, as_comment)

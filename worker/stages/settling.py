@@ -119,7 +119,7 @@ async def _pending(attempt: Attempt, run: RunRecord, due: dict[Due, datetime]) -
 def _retry_at(run: RunRecord, ending: Ending, now: datetime, soon: datetime) -> datetime | None:
     """When the clock takes the run up again; None where it does not.
 
-    ``soon``: when what was acknowledged, and no read shows yet, is read again. Continuations so far
+    ``soon``: when what GitHub told of, and no read shows yet, is read again. Continuations so far
     apart do not run out before GitHub's views agree.
     """
     match run.status:
@@ -128,7 +128,8 @@ def _retry_at(run: RunRecord, ending: Ending, now: datetime, soon: datetime) -> 
         case Status.FAILED_AFTER_WRITE if run.proof_until is not None:
             return run.proof_until
         case Status.FAILED_AFTER_WRITE:
-            lagging = any(effect.acknowledged for effect in run.effects)
+            unseen = [e for e in run.effects if e.evidence is Evidence.UNSETTLED]
+            lagging = any(effect.acknowledged or effect.kind.creates for effect in unseen)
             return ending.retry_at or (soon if lagging else now)
         case Status.FAILED_BEFORE_WRITE:
             if not run.retryable or run.attempts_charged >= MOST_ATTEMPTS:

@@ -142,14 +142,16 @@ class Writing:
     async def _before_edit(self, effect: RunEffect) -> RunEffect:
         """The comment that is there, read by its id: gone, a person's, already right, or to edit.
 
-        A command edits what a person had edited: they asked for it.
+        A command edits what a person had edited: they asked for it. So does a decision to send it
+        again, which also signs anew what bears a bad signature.
         """
         attempt, comment_id = self.attempt, effect.github_id or 0
         comment = await attempt.ports.reader.comment(attempt.place, comment_id)
         if isinstance(comment, Gone):
             return await comment_gone(attempt, effect)
-        commanded = attempt.run.inputs.target_issue is not None
-        return judge_comment(attempt, effect, comment, overwrite=commanded)
+        resolved = effect.reason == Skip.RESOLVED
+        asked = attempt.run.inputs.target_issue is not None or resolved
+        return judge_comment(attempt, effect, comment, overwrite=asked, sign_anew=resolved)
 
     async def _hold_back(self, stopped: RunEffect) -> None:
         """What follows a skipped effect on an issue that is gone is skipped with it."""
@@ -172,10 +174,17 @@ def groups(effects: Iterable[RunEffect]) -> dict[int, list[RunEffect]]:
 
 
 def judge_comment(
-    attempt: Attempt, effect: RunEffect, comment: Comment, *, overwrite: bool = False
+    attempt: Attempt,
+    effect: RunEffect,
+    comment: Comment,
+    *,
+    overwrite: bool = False,
+    sign_anew: bool = False,
 ) -> RunEffect:
     """What a comment with a known id says of the effect."""
     reading = read(comment.body, attempt.ports.keys)
+    if reading.signature is Signature.INVALID and sign_anew:
+        return effect
     if reading.signature is Signature.INVALID:
         return conflict(effect, "the bot's comment bears a bad signature", attempt.now)
     if overwrite and (reading.signature is Signature.NONE or reading.edited_by_person):

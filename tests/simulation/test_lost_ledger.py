@@ -1,0 +1,223 @@
+"""Redis comes back empty: nothing is written until GitHub has been read, and nothing twice."""
+
+import asyncio
+
+import pytest
+
+from sandbox.github.faults import GET_COMMENT
+from tests.simulation.invariants import check, nothing_more, writes
+from tests.simulation.world import (
+    KEYS,
+    REPOSITORY,
+    TIMING,
+    Faults,
+    World,
+    policy_file,
+    world,
+)
+from triage.contract import Status
+from triage.identifiers import EffectKind
+from triage.marker import MarkerKey, MarkerKeys
+from worker import recovery
+from worker.ports import LeaseLost
+
+pytestmark = pytest.mark.anyio
+
+QUIET = (TIMING.absence_window + TIMING.lock_delay).total_seconds()
+
+
+async def found_lost(w: World) -> None:
+    """The ledger is gone, and the clock, which has nothing due, notices."""
+    await w.lose_ledger()
+    await recovery.recover(recovery.LEDGER, w.ports())
+
+
+async def test_quiet_until_github_was_read(redis_url: str) -> None:
+    """Whoever asks is refused with the time; not a write leaves until then, not for a command
+    either, which is answered with 😕."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        done = len(writes(w))
+        await w.lose_ledger()
+        report = await w.run()
+        assert report.outcome == "refused"
+        assert report.until is not None
+        left = (report.until - w.clock.now()).total_seconds()
+        assert 0 < left <= QUIET
+        assert await w.window() is None
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
+        assert await w.say("alice", 1, "/retriage") == []
+        assert w.reactions(1) == ["eyes", "confused"]
+        assert len(writes(w)) == done
+        await w.settle()
+        assert [r.status for r in await w.say("alice", 1, "/retriage")] == [Status.COMPLETED]
+        assert w.github.labels(REPOSITORY, 1) == ["question"]
+        assert len(w.bot_comments(1)) == 1
+        await nothing_more(w, forgotten=True, undone=True)
+
+
+async def test_lost_after_a_run(redis_url: str) -> None:
+    """The clock reads the repositories back, five times, and then ensures the window: comment,
+    label and summary stand, and none of them is written a second time."""
+    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+        await w.install()
+        w.move(days=1)
+        await w.window()
+        before = w.github.state()["repositories"]
+        await found_lost(w)
+        reads = len(w.github.requests("GET", "/issues/comments"))
+        reports = await w.settle()
+        assert len(w.github.requests("GET", "/issues/comments")) - reads >= 5
+        assert [report.outcome for report in reports] == ["ran"]
+        assert w.github.state()["repositories"] == before
+        await nothing_more(w, forgotten=True)
+
+
+async def test_lost_and_asked_again(redis_url: str) -> None:
+    """The same window by hand takes unlabelled issues alone, and edits the summary that it finds."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.run()
+        w.github.add_issue(REPOSITORY, "Question: b", author="reporter")
+        await found_lost(w)
+        await w.settle()
+        report = await w.run()
+        assert report.status is Status.COMPLETED
+        assert len(w.summaries()) == 1
+        assert [len(w.bot_comments(n)) for n in (1, 3)] == [1, 1]
+        await nothing_more(w, forgotten=True)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "after runs.save_plan",
+        "after effects.claim",
+        "before writer.create_comment",
+        "after writer.create_comment",
+        "after effects.acknowledge",
+        "before writer.add_labels",
+        "after writer.add_labels",
+        "after reader.comment",
+        "before writer.create_issue",
+        "after writer.create_issue",
+        "after runs.settle",
+    ],
+)
+async def test_lost_in_mid_run(redis_url: str, point: str) -> None:
+    """The ledger goes at some instant of a run: the run stops there. After the quiet time the
+    window is started anew, and finds what the lost one had written."""
+    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+        await w.install()
+        w.move(days=1)
+        faults = Faults()
+        faults.at(point, w.lose_ledger)
+        try:
+            await w.window(faults=faults)
+        except LeaseLost:
+            pass
+        await recovery.recover(recovery.LEDGER, w.ports())
+        await w.settle()
+        assert [w.github.labels(REPOSITORY, n) for n in (1, 2)] == [["bug"], ["question"]]
+        assert [len(w.bot_comments(n)) for n in (1, 2)] == [1, 1]
+        assert len(w.summaries()) <= 1
+        await nothing_more(w, forgotten=True)
+
+
+async def test_removed_label_is_known_from_the_events(redis_url: str) -> None:
+    """A label that a person had removed before the loss, and one after it: neither comes back; what
+    was never removed does not come twice."""
+    titles = ["Bug: a", "Bug: b", "Bug: c"]
+    async with world(redis_url, titles, policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
+        await w.deliver()
+        await found_lost(w)
+        w.github.as_user("alice").unlabel(REPOSITORY, 2, "bug")
+        w.github.outbox.drain()
+        await w.settle()
+        await w.run()
+        assert [w.github.labels(REPOSITORY, n) for n in (1, 2, 3)] == [[], [], ["bug"]]
+        assert [len(w.bot_comments(n)) for n in (1, 2, 3)] == [1, 1, 1]
+        run = (await w.runs())[-1]
+        labels = [e for e in run.effects if e.kind is EffectKind.LABELS]
+        assert {effect.reason for effect in labels} == {"human-removed"}
+        await nothing_more(w, forgotten=True)
+
+
+async def test_own_label_is_known_from_the_events(redis_url: str) -> None:
+    """The bot's own label of before the loss may still give way to another, by ``/retriage``; a
+    person's may not."""
+    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.as_user("alice").unlabel(REPOSITORY, 2, "bug")
+        w.github.as_user("alice").label(REPOSITORY, 2, "bug")
+        await found_lost(w)
+        await w.settle()
+        for number in (1, 2):
+            w.github.as_user("reporter").edit_issue(REPOSITORY, number, title="Question: x")
+            await w.say("alice", number, "/retriage")
+        assert [w.github.labels(REPOSITORY, n) for n in (1, 2)] == [["question"], ["bug"]]
+        await nothing_more(w, forgotten=True)
+
+
+async def test_nobody_could_read_it_back(redis_url: str) -> None:
+    """The reads of the quiet time all fail, and a run is asked for all the same: each issue is
+    looked up before its first write, so there is no second comment."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
+        w.github.outbox.drain()
+        await w.lose_ledger()
+        assert (await w.run()).outcome == "refused"
+        await w.ledger.due.remove((await w.ledger.due.upcoming(1))[0][0])
+        await asyncio.sleep(QUIET)
+        assert (await w.run()).status is Status.COMPLETED
+        assert len(w.bot_comments(1)) == 1
+        assert w.github.labels(REPOSITORY, 1) == []
+        assert len(w.summaries()) == 1
+        await nothing_more(w, forgotten=True)
+
+
+async def test_signing_key_is_lost_too(redis_url: str) -> None:
+    """Nothing verifies the bot's own comments and summary any more: a person must look; nothing is
+    written beside them."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        await w.run()
+        w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
+        before = w.github.state()["repositories"]
+        w.keys = MarkerKeys((MarkerKey("k9", b"another secret..."),))
+        await found_lost(w)
+        await w.settle()
+        assert (await w.run()).status is Status.NEEDS_REVIEW
+        assert w.github.state()["repositories"] == before
+        w.keys = KEYS
+        await nothing_more(w, forgotten=True)
+
+
+async def test_read_while_a_view_is_blind(redis_url: str) -> None:
+    """The first reads of the quiet time fail, later ones do not: what they show is adopted."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.run()
+        w.github.fail("GET ^/repos/.*/issues/comments$", "502", times=8)
+        await found_lost(w)
+        await w.settle()
+        await w.run()
+        assert len(w.bot_comments(1)) == 1
+        await nothing_more(w, forgotten=True)
+
+
+async def test_first_ledger_reads_nothing(redis_url: str) -> None:
+    """A ledger that was made together with its App is neither quiet, nor looks anything up for an
+    issue that nobody commented on."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        assert (await w.run()).status is Status.COMPLETED
+        assert not w.github.requests("GET", "/issues/1/comments")
+        assert not w.github.requests("GET", "/issues/1/events")
+        assert not [r for r in w.github.requests("GET") if "creator" in r.query]
+        assert len(w.github.requests("GET", GET_COMMENT.partition("^")[2][:7])) > 0
+        await check(w)
