@@ -121,43 +121,6 @@ def run(
 @app.command(
     cls=Command,
     epilog="""
-        retriage resolve KEY --as done --reason 'the comment is there'
-        retriage resolve KEY --as retry --reason 'GitHub was down that night'
-    """,
-)
-def resolve(
-    key: Annotated[str, typer.Argument(metavar="KEY", show_default=False)],
-    *,
-    verdict: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            metavar="VERDICT",
-            help="done: it is there, or no longer wanted. retry: send it again. abandon: give up "
-            "what is not there.",
-            show_default=False,
-        ),
-    ],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
-    json: Json = False,
-) -> None:
-    """Decide about a run that needs review.
-
-    GitHub is read once more, under the run's lease; then the run is classified anew. Who decided,
-    and why, is kept with the run.
-    """
-    from worker.settings import Process, read_settings
-
-    settings = read_settings(Process.RUN)
-
-    from cli.running import resolve_here  # what is wrong with the above is said without waiting
-
-    raise typer.Exit(resolve_here(key, [verdict, reason], settings, as_json=json))
-
-
-@app.command(
-    cls=Command,
-    epilog="""
         retriage runs
         retriage runs --status needs-review
         retriage runs --repository acme/api --json
@@ -200,6 +163,43 @@ def show(
     from cli.showing import show_run
 
     raise typer.Exit(show_run(key, as_json=json))
+
+
+@app.command(
+    cls=Command,
+    epilog="""
+        retriage resolve KEY --as done --reason 'the comment is there'
+        retriage resolve KEY --as retry --reason 'GitHub was down that night'
+    """,
+)
+def resolve(
+    key: Annotated[str, typer.Argument(metavar="KEY", show_default=False)],
+    *,
+    verdict: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="VERDICT",
+            help="done: it is there, or no longer wanted. retry: send it again. abandon: give up "
+            "what is not there.",
+            show_default=False,
+        ),
+    ],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Decide about a run that needs review.
+
+    GitHub is read once more, under the run's lease; then the run is classified anew. Who decided,
+    and why, is kept with the run.
+    """
+    from worker.settings import Process, read_settings
+
+    settings = read_settings(Process.RUN)
+
+    from cli.running import resolve_here  # what is wrong with the above is said without waiting
+
+    raise typer.Exit(resolve_here(key, [verdict, reason], settings, as_json=json))
 
 
 @app.command(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.terminal import Terminal
 
-COMMANDS = ("demo", "run", "runs", "show", "check", "web", "worker", "clock")
+COMMANDS = ("demo", "run", "runs", "show", "resolve", "check", "web", "worker", "clock")
 
 
 def test_help_opens_with_examples_and_names_every_command(bare: Terminal) -> None:
@@ -19,7 +19,7 @@ def test_help_opens_with_examples_and_names_every_command(bare: Terminal) -> Non
     assert [line.split()[0] for line in listed if line.strip()] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["run", "show", "check"])
+@pytest.mark.parametrize("command", ["run", "show", "resolve", "check"])
 def test_help_of_a_command_opens_with_examples_at_40_columns(bare: Terminal, command: str) -> None:
     """Besides the examples, which are there to be copied, nothing is wider than the terminal."""
     ended = bare.type(command, "--help", COLUMNS="40")

@@ -122,3 +122,24 @@ def test_the_model_fails_before_any_write(here: World) -> None:
     assert here.writes() == []
     here.model.reset()
     assert here.terminal.type("run", REPOSITORY).code == 0
+
+
+def test_a_person_decides(here: World) -> None:
+    """GitHub refuses a comment: a person is asked, says why it should be sent again, and it is. A
+    decision about a run that is over, and one that is none, get one line and 2."""
+    here.github.fail(POST_COMMENT, "422")
+    asked = here.terminal.type("run", REPOSITORY, "--json")
+    assert asked.code == 3, asked.err
+    key = asked.json["dedupe_key"]
+    none = here.terminal.type("resolve", key, "--as", "maybe", "--reason", "x")
+    assert (none.code, none.out) == (2, "")
+    assert "done, retry, abandon" in none.err
+    decided = here.terminal.type("resolve", key, "--as", "retry", "--reason", "mended", "--json")
+    assert decided.code == 0, decided.err
+    assert decided.json["status"] == "completed"
+    assert here.bot_comments() == 3
+    shown = here.terminal.type("show", key, "--json").json
+    assert [item["why"] for item in shown["resolutions"]] == ["mended"]
+    over = here.terminal.type("resolve", key, "--as", "done", "--reason", "x")
+    assert over.code == 2
+    assert "only needs-review can be resolved" in over.err

@@ -1,6 +1,8 @@
 """Redis comes back empty: nothing is written until GitHub has been read, and nothing twice."""
 
 import asyncio
+import contextlib
+from datetime import timedelta
 
 import pytest
 
@@ -23,6 +25,8 @@ from worker.ports import LeaseLost
 
 pytestmark = pytest.mark.anyio
 
+DAYS = timedelta(days=2)
+LONG_AGO = "2020-01-01T00:00:00Z"
 QUIET = (TIMING.absence_window + TIMING.lock_delay).total_seconds()
 
 
@@ -35,7 +39,7 @@ async def found_lost(w: World) -> None:
 async def test_quiet_until_github_was_read(redis_url: str) -> None:
     """Whoever asks is refused with the time; not a write leaves until then, not for a command
     either, which is answered with 😕."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         done = len(writes(w))
@@ -60,9 +64,8 @@ async def test_quiet_until_github_was_read(redis_url: str) -> None:
 async def test_lost_after_a_run(redis_url: str) -> None:
     """The clock reads the repositories back, five times, and then ensures the window: comment,
     label and summary stand, and none of them is written a second time."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file(), opened=DAYS) as w:
         await w.install()
-        w.move(days=1)
         await w.window()
         before = w.github.state()["repositories"]
         await found_lost(w)
@@ -75,14 +78,12 @@ async def test_lost_after_a_run(redis_url: str) -> None:
 
 
 async def test_lost_and_asked_again(redis_url: str) -> None:
-    """The same window by hand takes unlabelled issues alone, and edits the summary that it finds."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    """The window takes what is not labelled, and edits the summary that it finds."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         await w.run()
-        w.github.add_issue(REPOSITORY, "Question: b", author="reporter")
+        w.github.as_user("reporter").open_issue(REPOSITORY, "Question: b", created_at=LONG_AGO)
         await found_lost(w)
-        await w.settle()
-        report = await w.run()
-        assert report.status is Status.COMPLETED
+        assert [report.status for report in await w.settle()] == [Status.COMPLETED]
         assert len(w.summaries()) == 1
         assert [len(w.bot_comments(n)) for n in (1, 3)] == [1, 1]
         await nothing_more(w, forgotten=True)
@@ -107,15 +108,12 @@ async def test_lost_and_asked_again(redis_url: str) -> None:
 async def test_lost_in_mid_run(redis_url: str, point: str) -> None:
     """The ledger goes at some instant of a run: the run stops there. After the quiet time the
     window is started anew, and finds what the lost one had written."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file(), opened=DAYS) as w:
         await w.install()
-        w.move(days=1)
         faults = Faults()
         faults.at(point, w.lose_ledger)
-        try:
+        with contextlib.suppress(LeaseLost):
             await w.window(faults=faults)
-        except LeaseLost:
-            pass
         await recovery.recover(recovery.LEDGER, w.ports())
         await w.settle()
         assert [w.github.labels(REPOSITORY, n) for n in (1, 2)] == [["bug"], ["question"]]
@@ -128,7 +126,7 @@ async def test_removed_label_is_known_from_the_events(redis_url: str) -> None:
     """A label that a person had removed before the loss, and one after it: neither comes back; what
     was never removed does not come twice."""
     titles = ["Bug: a", "Bug: b", "Bug: c"]
-    async with world(redis_url, titles, policy=policy_file()) as w:
+    async with world(redis_url, titles, policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
@@ -137,7 +135,6 @@ async def test_removed_label_is_known_from_the_events(redis_url: str) -> None:
         w.github.as_user("alice").unlabel(REPOSITORY, 2, "bug")
         w.github.outbox.drain()
         await w.settle()
-        await w.run()
         assert [w.github.labels(REPOSITORY, n) for n in (1, 2, 3)] == [[], [], ["bug"]]
         assert [len(w.bot_comments(n)) for n in (1, 2, 3)] == [1, 1, 1]
         run = (await w.runs())[-1]
@@ -149,7 +146,7 @@ async def test_removed_label_is_known_from_the_events(redis_url: str) -> None:
 async def test_own_label_is_known_from_the_events(redis_url: str) -> None:
     """The bot's own label of before the loss may still give way to another, by ``/retriage``; a
     person's may not."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 2, "bug")
@@ -166,7 +163,7 @@ async def test_own_label_is_known_from_the_events(redis_url: str) -> None:
 async def test_nobody_could_read_it_back(redis_url: str) -> None:
     """The reads of the quiet time all fail, and a run is asked for all the same: each issue is
     looked up before its first write, so there is no second comment."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
@@ -185,15 +182,14 @@ async def test_nobody_could_read_it_back(redis_url: str) -> None:
 async def test_signing_key_is_lost_too(redis_url: str) -> None:
     """Nothing verifies the bot's own comments and summary any more: a person must look; nothing is
     written beside them."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
         before = w.github.state()["repositories"]
         w.keys = MarkerKeys((MarkerKey("k9", b"another secret..."),))
         await found_lost(w)
-        await w.settle()
-        assert (await w.run()).status is Status.NEEDS_REVIEW
+        assert [report.status for report in await w.settle()] == [Status.NEEDS_REVIEW]
         assert w.github.state()["repositories"] == before
         w.keys = KEYS
         await nothing_more(w, forgotten=True)
@@ -201,12 +197,11 @@ async def test_signing_key_is_lost_too(redis_url: str) -> None:
 
 async def test_read_while_a_view_is_blind(redis_url: str) -> None:
     """The first reads of the quiet time fail, later ones do not: what they show is adopted."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         await w.run()
         w.github.fail("GET ^/repos/.*/issues/comments$", "502", times=8)
         await found_lost(w)
         await w.settle()
-        await w.run()
         assert len(w.bot_comments(1)) == 1
         await nothing_more(w, forgotten=True)
 
@@ -214,7 +209,7 @@ async def test_read_while_a_view_is_blind(redis_url: str) -> None:
 async def test_first_ledger_reads_nothing(redis_url: str) -> None:
     """A ledger that was made together with its App is neither quiet, nor looks anything up for an
     issue that nobody commented on."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         assert (await w.run()).status is Status.COMPLETED
         assert not w.github.requests("GET", "/issues/1/comments")
         assert not w.github.requests("GET", "/issues/1/events")

@@ -487,8 +487,9 @@ async def world(
     timing: Timing = TIMING,
     write_interval: timedelta = timedelta(0),
     pacing_scale: float = 10_000,
+    opened: timedelta = timedelta(0),
 ) -> AsyncIterator[World]:
-    """A world with these issues, whose first word is the label that fits."""
+    """A world with these issues, ``opened`` so long ago, whose first word is the label that fits."""
     github = GitHub()
     github.add_organization("acme")
     github.add_repository(REPOSITORY, id=REPOSITORY_ID)
@@ -498,9 +499,11 @@ async def world(
     github.add_app("retriage", 42, private_key=PRIVATE_KEY)
     installation = str(github.install("retriage", "acme", [REPOSITORY]))
     github.set_hook("retriage", "http://127.0.0.1:1/", "")
-    for title in issues:
-        github.add_issue(REPOSITORY, title, "As the title says.", author="reporter")
     clock = RealClock()
+    created = f"{clock.now() - opened:%Y-%m-%dT%H:%M:%SZ}"
+    for title in issues:
+        reporter = github.as_user("reporter")
+        reporter.open_issue(REPOSITORY, title, "As the title says.", created_at=created)
     transport = SandboxTransport(github)
     connection = Connection(
         clock=clock, timing=timing, api_url="http://127.0.0.1:1", transport=transport

@@ -60,7 +60,7 @@ def test_a_command_names_the_issue_the_comment_and_who_asked() -> None:
         ("/retriage --force", ("--force",), Verb.FORCE),
         ("/retriage\t--force\nplease", ("--force",), Verb.FORCE),
         ("/retriage undo", ("undo",), Verb.UNKNOWN),
-        ("/retriage resolve 12 there", ("resolve", "12", "there"), Verb.UNKNOWN),
+        ("/retriage resolve 12 there", ("resolve", "12", "there"), Verb.RESOLVE),
         ("/retriage " + "x" * 500, ("x" * ARGUMENT_LIMIT,), Verb.UNKNOWN),
         ("/retriage " + "x " * 500, ("x",) * MOST_ARGUMENTS, Verb.UNKNOWN),
     ],
