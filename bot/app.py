@@ -1,7 +1,7 @@
 """The receiver as one ASGI application: its routes, and what every answer has in common."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from bot.cron import Cron
-from bot.enqueue import Link
+from bot.enqueue import AGAIN_TICKS, Link
 from bot.health import Health
 from bot.settings import WebSettings
 from bot.webhook import Webhooks
@@ -41,8 +41,14 @@ def make_app(
         "retriage_deliveries", "Webhooks answered, by outcome", ["outcome"], registry=registry
     )
     secret = settings.webhook_secret.get_secret_value()
+    again_in = timedelta(seconds=AGAIN_TICKS * settings.retriage_tick_seconds)
     webhooks = Webhooks(
-        link, secret, settings.keys(), log, lambda outcome: deliveries.labels(outcome).inc()
+        link,
+        secret,
+        settings.keys(),
+        log,
+        lambda outcome: deliveries.labels(outcome).inc(),
+        again_at=lambda: now() + again_in,
     )
     cron_secret = settings.cron_secret.get_secret_value() if settings.cron_secret else None
     cron = Cron(link, cron_secret, log, now, slot_seconds=settings.retriage_tick_seconds)

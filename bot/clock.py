@@ -22,9 +22,9 @@ from redis import Redis
 from redis.client import Pipeline
 from redis.exceptions import RedisError
 from rq.cron import CronJob, CronScheduler
-from rq.exceptions import StopRequested
+from rq.exceptions import SchedulerNotFound, StopRequested
 
-from bot.enqueue import QUEUE, REDIS_TIMEOUT, Link, due_job, linked
+from bot.enqueue import AGAIN_TICKS, QUEUE, REDIS_TIMEOUT, Link, due_job, linked
 from bot.settings import ClockSettings
 from ledger.connection import connect_sync
 from ledger.errors import LedgerUnavailableError
@@ -34,8 +34,6 @@ from process.log import Log
 BATCH: Final = 200
 MOST_BATCHES: Final = 50
 """Of one tick: what is still due then, the next one takes."""
-AGAIN_TICKS: Final = 5
-"""What was enqueued and is still not done with after as many ticks is enqueued again."""
 
 
 async def tick(link: Link, now: datetime, *, tick_seconds: int = 60) -> int:
@@ -61,7 +59,14 @@ async def tick(link: Link, now: datetime, *, tick_seconds: int = 60) -> int:
 async def _put(link: Link, dues: Sequence[Due], now: datetime, slot_seconds: int) -> int:
     if not dues:
         return 0
-    jobs = [due_job(due, now=now, slot_seconds=slot_seconds) for due in dues]
+    asks = await to_thread.run_sync(link.asks, dues)
+    jobs = []
+    for due in dues:
+        if due.kind is DueKind.ASK and due not in asks:
+            await link.ledger.due.remove(due)
+        else:
+            ask = asks.get(due, "{}")
+            jobs.append(due_job(due, now=now, slot_seconds=slot_seconds, ask=ask))
     return await to_thread.run_sync(link.queue.put, jobs)
 
 
@@ -102,8 +107,8 @@ class Ticker(CronScheduler):
             super().save(pipeline)
 
     def register_death(self, pipeline: Pipeline | None = None) -> None:
-        """Show that it is gone."""
-        with suppress(RedisError):
+        """Show that it is gone; where Redis was away all along, it was never shown."""
+        with suppress(RedisError, SchedulerNotFound):
             super().register_death(pipeline)
 
 

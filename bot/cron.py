@@ -33,7 +33,7 @@ from triage.window import window_named
 JOBS: Final = (JobKey.DAILY,)
 """The jobs that have windows; the others are started by what happens on GitHub."""
 
-_WINDOW = re.compile(r"\d{4}-(\d{2}-\d{2}(T\d{2})?|W\d{2})")
+_WINDOW = re.compile(r"\d{4}-(\d{2}-\d{2}(T\d{2})?|W\d{2})", re.ASCII)
 _WINDOW_FORMS = "2026-09-16, 2026-09-16T14 or 2026-W38"
 
 

@@ -10,7 +10,8 @@ harmless, and one that is lost is enqueued again from what is due.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -42,6 +43,9 @@ JOB_TIMEOUT_SECONDS: Final = 2 * 60 * 60
 RESULT_TTL_SECONDS: Final = 60 * 60
 FAILURE_TTL_SECONDS: Final = 7 * 24 * 60 * 60
 
+AGAIN_TICKS: Final = 5
+"""What was enqueued and is still not done with after as many ticks is enqueued again."""
+
 SAFE_SETTINGS: Final = {
     "appendonly": "yes",
     "appendfsync": "always",
@@ -55,6 +59,7 @@ _FUNCTIONS: Final = {
     DueKind.SAMPLE: "worker.jobs.sample",
     DueKind.VERIFY: "worker.jobs.verify",
     DueKind.RECOVER: "worker.jobs.recover",
+    DueKind.ASK: "worker.jobs.handle",
 }
 
 
@@ -82,10 +87,10 @@ class QueuedJob:
         return f"{self.subject}-{self.slot}"
 
 
-def ask_job(ask: Ask, guid: str, index: int) -> QueuedJob:
-    """``worker.jobs.handle(ask: dict, guid: str)``; ``index`` counts the asks of one delivery."""
-    arguments = (ask.model_dump(mode="json"), guid)
-    return QueuedJob("worker.jobs.handle", arguments, guid, str(index))
+def ask_job(ask: Mapping[str, object], guid: str, index: int, slot: str = "0") -> QueuedJob:
+    """``worker.jobs.handle(ask: dict, guid: str, index: int)``; ``index`` counts the asks of one
+    delivery."""
+    return QueuedJob(_FUNCTIONS[DueKind.ASK], (ask, guid, index), f"{guid}:{index}", slot)
 
 
 def window_job(
@@ -100,15 +105,19 @@ def window_job(
     return QueuedJob(_FUNCTIONS[DueKind.START], (job, repository_id, window), about, slot)
 
 
-def due_job(due: Due, *, now: datetime, slot_seconds: int) -> QueuedJob:
-    """The job for what fell due: ``ensure_window``, or one that takes the due thing's name.
+def due_job(due: Due, *, now: datetime, slot_seconds: int, ask: str = "{}") -> QueuedJob:
+    """The job for what fell due: ``ensure_window``, ``handle`` with the ``ask`` that was kept, or
+    one that takes the due thing's name.
 
-    Raises ValueError where the name of a START is none.
+    Raises ValueError where the name of a START or of an ASK is none.
     """
     if due.kind is DueKind.START:
         job, _, repository = due.name.rpartition(":R")
         return window_job(job, int(repository), None, now=now, slot_seconds=slot_seconds)
     slot = _slot(now, slot_seconds)
+    if due.kind is DueKind.ASK:
+        guid, _, index = due.name.rpartition(":")
+        return ask_job(json.loads(ask), guid, int(index), slot)
     return QueuedJob(_FUNCTIONS[due.kind], (due.name,), due.name, slot)
 
 
@@ -166,7 +175,8 @@ class JobQueue:
 
 
 class Link:
-    """All that the receiver and the clock have of Redis. ``queue`` and ``accept`` block."""
+    """All that the receiver and the clock have of Redis. All but ``ledger`` and what is async
+    blocks."""
 
     def __init__(self, redis: AsyncRedis, blocking: Redis) -> None:
         self._redis = redis
@@ -174,17 +184,24 @@ class Link:
         self.ledger: Ledger = open_ledger(redis, LedgerTiming())
         self.queue = JobQueue(blocking)
 
-    def accept(self, guid: str, meaning: str, jobs: Sequence[QueuedJob]) -> bool:
-        """Record a delivery and enqueue its jobs, all or nothing; False for a duplicate.
+    def accept(self, guid: str, meaning: str, asks: Sequence[Ask], *, again_at: datetime) -> bool:
+        """Record a delivery and enqueue what it asks for, all or nothing; False for a duplicate.
 
-        Where LedgerUnavailableError is raised it may have happened: asking again tells.
+        What is not done at ``again_at`` is enqueued again. Where LedgerUnavailableError is raised
+        it may have happened: asking again tells.
         """
 
         def write(pipeline: Pipeline) -> None:
-            for job in jobs:
-                self.queue.write(job, pipeline)
+            for index, ask in enumerate(asks):
+                due = Due.ask(guid, index)
+                self._deliveries.keep(pipeline, due, ask.model_dump_json(), again_at)
+                self.queue.write(ask_job(ask.model_dump(mode="json"), guid, index), pipeline)
 
         return self._deliveries.accept(guid, meaning, write)
+
+    def asks(self, dues: Iterable[Due]) -> dict[Due, str]:
+        """What the ASKs among them ask for, as JSON; without those that were tried long enough."""
+        return self._deliveries.asks(dues)
 
     async def has_epoch(self) -> bool:
         """False for a ledger that was never used, or was lost."""

@@ -20,6 +20,8 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from anyio import to_thread
@@ -27,7 +29,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
-from bot.enqueue import Link, ask_job
+from bot.enqueue import Link
 from ledger.errors import LedgerUnavailableError
 from process.log import Log
 from triage.delivery import Ignored, interpret, meaning, text_at
@@ -53,12 +55,21 @@ class _RefusedError(Exception):
 
 
 class Webhooks:
-    """The receiver. ``count`` is told each outcome."""
+    """The receiver. ``count`` is told each outcome; ``again_at`` says when what is asked for now,
+    and not done by then, is enqueued again."""
 
     def __init__(
-        self, link: Link, secret: str, keys: MarkerKeys, log: Log, count: Callable[[str], None]
+        self,
+        link: Link,
+        secret: str,
+        keys: MarkerKeys,
+        log: Log,
+        count: Callable[[str], None],
+        *,
+        again_at: Callable[[], datetime],
     ) -> None:
         self._link = link
+        self._again_at = again_at
         self._secret = secret.encode()
         self._keys = keys
         self._log = log
@@ -97,9 +108,9 @@ class Webhooks:
             if isinstance(asked, Ignored):
                 return self._answer("ignored", 200, asked.reason, told)
             told |= {"asks": ",".join(ask.kind for ask in asked)}
-            jobs = [ask_job(ask, guid, index) for index, ask in enumerate(asked)]
             meant = meaning(event, payload) or ""
-            new = await to_thread.run_sync(self._link.accept, guid, meant, jobs)
+            accept = partial(self._link.accept, again_at=self._again_at())
+            new = await to_thread.run_sync(accept, guid, meant, asked)
         except LedgerUnavailableError:
             raise _RefusedError(503, "Redis is out of reach: deliver it again") from None
         if not new:

@@ -16,14 +16,13 @@ def serve_web() -> int:
 def serve_worker() -> int:
     """Run jobs until SIGTERM."""
     _shared()
-    from redis.exceptions import ConnectionError as NoConnectionError
-    from redis.exceptions import TimeoutError as NoReplyError
+    from redis.exceptions import RedisError
 
     from worker.__main__ import main
 
     try:
         return main()
-    except (NoConnectionError, NoReplyError) as error:
+    except RedisError as error:
         raise CommandError(out_of_reach(error), code=Code.FAILED) from error
 
 

@@ -4,6 +4,7 @@ Invariant: no client retries anything. A client that repeats a command whose rep
 twice; a caller that must know asks again with the same operation or token.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -29,8 +30,10 @@ _UNAVAILABLE = (
     redis.exceptions.ReadOnlyError,  # a replica
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.MasterDownError,
+    redis.exceptions.InvalidResponse,  # something else answers there
     OSError,
 )
+_DATABASE = re.compile(r"/?[0-9]*")
 _UNAVAILABLE_WORDS = ("MISCONF", "NOREPLICAS", "UNBLOCKED", "BUSY", "CLUSTERDOWN")
 
 
@@ -39,9 +42,16 @@ def address_problem(url: str) -> str | None:
     if not url.startswith(("redis://", "rediss://", "unix://")):
         return "must start with redis://, rediss:// or unix://"
     try:
-        urlsplit(url).port  # noqa: B018 - reading it is the check
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading it is the check
     except ValueError:
         return "has a port that is no number up to 65535"
+    if parts.scheme != "unix" and not _DATABASE.fullmatch(parts.path):
+        return "has a database that is no number"  # which the client would take for 0
+    try:
+        connect(url).connection_pool.make_connection()  # type: ignore[no-untyped-call]
+    except (TypeError, ValueError, AttributeError, redis.exceptions.RedisError):
+        return "has an option that the client does not know"
     return None
 
 

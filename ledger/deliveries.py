@@ -1,24 +1,32 @@
-"""Webhook deliveries: ``delivery:{guid}`` and ``meaning:{digest}``, 30 days each.
+"""Webhook deliveries: ``delivery:{guid}`` and ``meaning:{digest}``, 30 days each, and
+``ask:{guid}:{n}``, what they ask for.
 
 A delivery and its job stand in the queue together or not at all: they are set in one transaction,
 so that no crash loses a command, and a redelivery (same GUID) or a second event that means the same
-makes no second job. Not async, because the queue's client is not.
+makes no second job. The queue alone would not do: a job that a worker took and did not end is lost
+in it. So what is asked stands as due besides, until it is done. Not async, because the queue's
+client is not.
 """
 
 import hashlib
 import uuid
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 
 import redis
 import redis.exceptions
 from redis.client import Pipeline
 
-from ledger.codec import text
+from ledger.codec import stamp, text
 from ledger.connection import answered
+from ledger.due import KEY as DUE
 from ledger.errors import LedgerUnavailableError
+from ledger.records import Due, DueKind
 
 KEPT = timedelta(days=30)
+
+ASK_KEPT = timedelta(days=1)
+"""How long what a delivery asks for is tried again."""
 
 _MOST_TRIES = 5
 """Each is lost to somebody who changed the same two keys meanwhile: the second finds them there."""
@@ -70,10 +78,28 @@ class Deliveries:
                 return None
         return token
 
+    def keep(self, pipeline: Pipeline, due: Due, ask: str, again_at: datetime) -> None:
+        """Have what is asked for come again at that time, unless it was done by then."""
+        pipeline.set(_ask_key(due), ask, ex=ASK_KEPT)
+        pipeline.zadd(DUE, {str(due): stamp(again_at)})
+
+    def asks(self, dues: Iterable[Due]) -> dict[Due, str]:
+        """What these ask for; without those that were tried long enough."""
+        wanted = [due for due in dues if due.kind is DueKind.ASK]
+        if not wanted:
+            return {}
+        with answered():
+            found = self._redis.mget([_ask_key(due) for due in wanted])
+        return {due: text(ask) for due, ask in zip(wanted, found, strict=True) if ask is not None}
+
     def accepted(self, guid: str) -> bool:
         """Whether a delivery is known."""
         with answered():
             return bool(self._redis.exists(f"delivery:{guid}"))
+
+
+def _ask_key(due: Due) -> str:
+    return f"ask:{due.name}"
 
 
 def _meaning_key(meaning: str) -> str:

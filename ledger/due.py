@@ -19,6 +19,13 @@ for _, member in ipairs(due) do redis.call('ZADD', KEYS[1], ARGV[3], member) end
 return due
 """
 
+_REMOVE = """
+if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) == tonumber(ARGV[2]) then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+end
+return 1
+"""
+
 
 class DueSet:
     """What falls due next."""
@@ -26,16 +33,27 @@ class DueSet:
     def __init__(self, redis: redis.asyncio.Redis) -> None:
         self._redis = redis
         self._take = Script(redis, _TAKE)
+        self._remove = Script(redis, _REMOVE)
 
     async def add(self, due: Due, at: datetime) -> None:
         """Put it there, or move it."""
         with answered():
             await self._redis.zadd(KEY, {str(due): stamp(at)})
 
-    async def remove(self, due: Due) -> None:
-        """It is done with."""
+    async def when(self, due: Due) -> datetime | None:
+        """When it falls due; None where it does not."""
         with answered():
-            await self._redis.zrem(KEY, str(due))
+            score = await self._redis.zscore(KEY, str(due))
+        return None if score is None else moment(score)
+
+    async def remove(self, due: Due, was: datetime | None = None) -> None:
+        """It is done with. With ``was``, only where nobody moved it since: what somebody else has
+        put there meanwhile is theirs."""
+        if was is None:
+            with answered():
+                await self._redis.zrem(KEY, str(due))
+        else:
+            await self._remove([KEY], [str(due), stamp(was)])
 
     async def take(self, now: datetime, limit: int, again_in: timedelta) -> list[Due]:
         """What is due, oldest first; each stays, moved by ``again_in``, until it is removed: a

@@ -20,14 +20,17 @@ import redis.exceptions
 
 from ledger.codec import moment, moment_or_none, paired, text
 from ledger.connection import answered
-from ledger.records import Epoch
+from ledger.due import KEY as DUE
+from ledger.records import LEDGER, Due, DueKind, Epoch
 from ledger.scripts import Script
 from ledger.timing import LedgerTiming, milliseconds
 
 KEY = "epoch"
 
 # ARGV: a new id, whether the ledger is a first one, whether writes are durable, how long is quiet.
-_ENSURE = """
+_ENSURE = (
+    f"local DUE, RECOVER = '{DUE}', '{Due(DueKind.RECOVER, LEDGER)}'\n"
+    + """
 local id, first, durable, quiet = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', ARGV[4]
 local info, now, stands = redis.call('INFO', 'replication'), now_ms(), hash(KEYS[1])
 if not string.find(info, 'role:master', 1, true) then
@@ -44,6 +47,8 @@ end
 local function begin(quiet_until, is_first)
   redis.call('HSET', KEYS[1], 'id', id, 'replid', replid, 'began', string.format('%.0f', now),
     'quiet_until', quiet_until, 'first', is_first)
+  -- Whatever becomes of the reply, GitHub is read back.
+  if is_first == '0' then redis.call('ZADD', DUE, now, RECOVER) end
   return {stands.id and 2 or 1, redis.call('HGETALL', KEYS[1])}
 end
 
@@ -58,6 +63,7 @@ if not restarted then return begin(string.format('%.0f', now + quiet), '0') end
 redis.call('HSET', KEYS[1], 'replid', replid)
 return {0, redis.call('HGETALL', KEYS[1])}
 """
+)
 
 
 class Epochs:

@@ -140,6 +140,10 @@ class RepositoryRecord(BaseModel):
     rolling_summary: int | None = None
 
 
+LEDGER = "ledger"
+"""The name of the first thing to recover after a loss: what is installed."""
+
+
 class DueKind(StrEnum):
     """What falls due."""
 
@@ -148,11 +152,15 @@ class DueKind(StrEnum):
     SAMPLE = "sample"  # a read of an unsettled effect
     VERIFY = "verify"  # a look for late writers of an effect
     RECOVER = "recover"  # a read of a repository after the ledger was lost
+    ASK = "ask"  # what a delivery asks for, until it is done
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One thing that falls due. ``name`` is a dedupe key, an effect key, or ``job:R<id>``."""
+    """One thing that falls due.
+
+    ``name`` is a dedupe key, an effect key, ``job:R<id>``, or ``<delivery>:<n>``.
+    """
 
     kind: DueKind
     name: str
@@ -170,6 +178,11 @@ class Due:
     def window(cls, job: JobKey, repository_id: int) -> "Due":
         """The windows of a job and repository."""
         return cls(DueKind.START, f"{job}:R{repository_id}")
+
+    @classmethod
+    def ask(cls, guid: str, index: int) -> "Due":
+        """What a delivery asks for; ``index`` counts its asks."""
+        return cls(DueKind.ASK, f"{guid}:{index}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,6 @@ local function finish()
     for _, key in ipairs(indexes(status)) do table.insert(everywhere, key) end
   end
   redis.call('ZADD', 'runs:expiring', now + run.retention, cjson.encode({run.key, everywhere}))
-  redis.call('ZREM', 'window:due', 'continue ' .. run.key)
   if run.completes ~= '' then
     redis.call('HSET', 'completed', run.completes, string.format('%.0f %s', now, run.full_name))
   end
@@ -111,6 +110,7 @@ if not run.ending then return 'ok' end
 local unsettled = count_effects(KEYS[2], '"open":true', '"evidence":"unsettled"')
 redis.call('HSET', KEYS[2], 'settled', ARGV[1], 'claimed', unsettled)
 redis.call('HINCRBY', 'counters', 'runs:' .. run.status, 1)
+redis.call('ZREM', 'window:due', 'continue ' .. run.key)
 for _, due in ipairs(run.due) do redis.call('ZADD', 'window:due', due[2], due[1]) end
 let_go(KEYS[1], KEYS[2])
 forget_expired()

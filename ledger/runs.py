@@ -89,7 +89,7 @@ class Runs:
         key = run.key
         if str(key) != lease.dedupe_key:
             raise ValueError(f"the lease is for {lease.dedupe_key}, the run is {key}")
-        scheduled = not key.window.startswith("comment-")
+        scheduled = not key.window.startswith(("comment-", "opened-", "duplicate-"))
         options = {
             "key": lease.dedupe_key,
             "status": run.status,

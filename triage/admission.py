@@ -135,8 +135,7 @@ class Circumstances:
 
     ``by_hand``: a person asks, who may retry what the clock would not. ``seen``: a sample showed
     an unsettled effect, or its absence is proved. ``resolved``: a person has just decided what is
-    under review. ``lease_until`` and ``lock_delay`` date the
-    last holder.
+    under review. ``lease_until`` and ``lock_delay`` date the last holder.
     """
 
     now: datetime
@@ -189,15 +188,20 @@ def state_of(run: RunRecord | None, now: datetime) -> RunState:
 
 
 def _settle(cell: _IfDue | _IfRetryable | _IfSeen, run: RunRecord, at: Circumstances) -> Admission:
-    later = run.retry_at if run.retry_at is not None and at.now < run.retry_at else None
     match cell:
         case _IfDue(then, reason):
+            later = _later(run.come_back_at, at.now)
             return Refuse(reason, later) if later else then
         case _IfRetryable(then):
             if at.by_hand:
                 return then
             if not run.retryable or run.attempts_charged >= MOST_ATTEMPTS:
                 return Stop(run.reason or "it failed before any write and is not retried by itself")
+            later = _later(run.retry_at, at.now)
             return Refuse("a pause before the next attempt", later) if later else then
         case _IfSeen(then):
             return then if at.seen else Refuse("a proof is pending", run.proof_until)
+
+
+def _later(moment: datetime | None, now: datetime) -> datetime | None:
+    return moment if moment is not None and now < moment else None

@@ -187,9 +187,10 @@ class SnapshotSummary(BaseModel):
 class RunRecord(BaseModel):
     """A run as the ledger holds it, without its snapshot and plan.
 
-    ``retry_at`` is when to come back; ``proof_until`` when an unsettled effect's absence is proved
-    at the latest; ``attempts_charged`` counts those that ended failed-before-write,
-    ``continuations`` the times that the run was taken up again after a write.
+    ``retry_at`` is when the clock comes back, ``come_back_at`` before when nobody should, because
+    GitHub or the write budget said so; ``proof_until`` when an unsettled effect's absence is proved
+    at the latest; ``attempts_charged`` counts those that ended failed-before-write, or died before
+    any claim, ``continuations`` the times that the run was taken up again after a write.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -205,6 +206,7 @@ class RunRecord(BaseModel):
     continuations: int = 0
     retryable: bool = True
     retry_at: datetime | None = None
+    come_back_at: datetime | None = None
     proof_until: datetime | None = None
     reason: str = ""
     result_artifact: str = ""

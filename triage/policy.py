@@ -139,6 +139,8 @@ class JobPolicy(_Strict):
                     raise ValueError(f"{name!r} is not among the labels")
                 if group.count(name) > 1:
                     raise ValueError(f"{name!r} stands in one group twice")
+                if sum(name in other for other in groups) > 1:
+                    raise ValueError(f"{name!r} stands in two groups: join them")
         return groups
 
 

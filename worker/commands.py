@@ -24,12 +24,24 @@ from triage.policy import ROLES, Permission
 from worker import windows
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
-from worker.recovery import remember_place
+from worker.recovery import AGAIN, remember_place
 from worker.resolving import UnresolvableError, resolution_of, resolve
-from worker.stages.epoch import quiet_until
 from worker.stages.settling import RunReport
 
 SEEN, DONE, REFUSED = "eyes", "+1", "confused"
+
+
+async def handle_due(ask: Ask, due: Due, ports: Ports) -> RunReport | None:
+    """Do what one delivery asks for, after which it is no longer due.
+
+    It stays due where this does not come to its end, and where a run was only refused for now.
+    """
+    report = await handle(ask, ports)
+    if report is not None and report.outcome == "refused":
+        await ports.ledger.due.add(due, report.until or ports.clock.now() + AGAIN)
+    else:
+        await ports.ledger.due.remove(due)
+    return report
 
 
 async def handle(ask: Ask, ports: Ports) -> RunReport | None:
@@ -46,8 +58,7 @@ async def handle(ask: Ask, ports: Ports) -> RunReport | None:
         case DeletedComment():
             await _deleted(ask, ports)
         case RemovedLabel():
-            key = _key(ask.repository_id, ask.issue_id, EffectKind.LABELS)
-            await ports.ledger.effects.note_removed_label(key, ask.label)
+            await _label_removed(ask, ports)
         case Installed():
             await _installed(ask, ports)
         case Removed():
@@ -106,18 +117,16 @@ async def _resolve(ask: Command, place: Place, ports: Ports) -> RunReport | None
 
 async def _refusal(ask: Command, record: RepositoryRecord, ports: Ports) -> str:
     """Why the command is not obeyed; empty where it is."""
-    if record.policy is not None and record.policy.mode is not Mode.OBSERVE:
-        quiet = await quiet_until(ports)
-        if quiet is not None:
-            return f"the ledger is new or was lost, and GitHub is read until {quiet:%H:%M}"
     if ask.verb is Verb.UNKNOWN:
         return f"unknown command /retriage {' '.join(ask.arguments)}"
     if record.policy is None:
         return "no policy"
     needed = record.policy.commands.retriage
-    if needed is Permission.AUTHOR and ask.is_author:
+    deciding = ask.verb is Verb.RESOLVE
+    if needed is Permission.AUTHOR and ask.is_author and not deciding:
         return ""
-    least = Permission.TRIAGE if needed is Permission.AUTHOR else needed
+    raised = needed is Permission.AUTHOR or (deciding and needed is Permission.READ)
+    least = Permission.TRIAGE if raised else needed
     place = Place(record.id, record.full_name, record.installation)
     try:
         role = await ports.reader.role(place, ask.login)
@@ -165,6 +174,14 @@ async def opened(ask: Opened, ports: Ports) -> RunReport | None:
     if record is None or record.policy is None or not record.policy.on_opened:
         return None
     return await execute(_inputs(ask, record, windows.Ask(by="opened"), ports), ports)
+
+
+async def _label_removed(ask: RemovedLabel, ports: Ports) -> None:
+    """A person took a label off: where the bot had put it on, it stays off."""
+    key = _key(ask.repository_id, ask.issue_id, EffectKind.LABELS)
+    record = (await ports.ledger.effects.get([key])).get(key)
+    if record is not None and ask.label in record.own_labels:
+        await ports.ledger.effects.note_removed_label(key, ask.label)
 
 
 async def _deleted(ask: DeletedComment, ports: Ports) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 
 from ledger.errors import FrozenRunError
+from ledger.records import Due
 from triage.asks import parse_ask
 from triage.identifiers import JobKey
 from worker import commands, recovery, windows
@@ -27,12 +28,12 @@ DEADLINE_SECONDS = 3600.0
 """A job's own end, well under RQ's; a run stops sending long before that."""
 
 
-def handle(ask: Mapping[str, object], guid: str) -> str:
-    """What one delivery asks for."""
+def handle(ask: Mapping[str, object], guid: str, index: int = 0) -> str:
+    """What one delivery asks for; ``index`` counts its asks."""
 
     async def work(ports: Ports) -> object:
         ports.log("DELIVERY handled", guid=guid, ask=ask.get("kind"))
-        return await commands.handle(parse_ask(ask), ports)
+        return await commands.handle_due(parse_ask(ask), Due.ask(guid, index), ports)
 
     return _run(work)
 

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ledger.records import Due, DueKind, Lease, Look
 from triage.admission import (
+    MOST_ATTEMPTS,
     Admission,
     Admit,
     Circumstances,
@@ -23,6 +24,7 @@ from triage.admission import (
     admit,
     state_of,
 )
+from triage.classification import MOST_CONTINUATIONS
 from triage.contract import Attempt as AttemptRecord
 from triage.contract import Resolution, RunInputs, RunRecord, Status
 from triage.identifiers import Mode
@@ -90,13 +92,16 @@ async def execute(
     if lease is None:
         view = (await ports.ledger.leases.view(key)).lease
         return _refused(key, "another worker holds the lease", view.until, ports)
-    async with heartbeat(lease, ports) as given_up:
+    deadline = ports.clock.monotonic() + ports.timing.run.total_seconds()
+    async with heartbeat(lease, ports, deadline) as given_up:
         inside = await _inside(door, lease, ports, asked)
         if not isinstance(inside.admission, Admit):
             given_up.set()
             await ports.ledger.leases.release(lease)
             return await _turned_away(inside, key, ports, asked)
-        attempt = await _begin(inputs, inside, lease, given_up, ports)
+        run, worn_out = _opened(inputs, inside, lease, ports)
+        attempt = await _begin(run, lease, given_up, deadline, ports)
+        attempt.worn_out = worn_out
         return await _attempt(attempt, resolution, taken_over=inside.admission.lock_delay)
 
 
@@ -183,18 +188,22 @@ def _refused(key: str, reason: str, until: datetime | None, ports: Ports) -> Run
     return RunReport(key, None, "refused", reason=reason, until=until)
 
 
-async def _begin(
-    inputs: RunInputs, door: Door, lease: Lease, given_up: asyncio.Event, ports: Ports
-) -> Attempt:
-    """Open the run: a new attempt, under this lease, with the inputs that are frozen."""
+def _opened(inputs: RunInputs, door: Door, lease: Lease, ports: Ports) -> tuple[RunRecord, str]:
+    """The run with a new attempt under this lease, and why it is worn out, if it is.
+
+    An attempt that died is charged like one that failed: before a claim as an attempt, after one
+    as a continuation. So a run whose worker dies each time ends too.
+    """
     now, run = ports.clock.now(), door.look.run
     if run is None:
         run = RunRecord(inputs=inputs, created_at=now, updated_at=now)
     reading = isinstance(door.admission, Admit) and door.admission.step is Step.READ_BACK
-    last = run.attempts[-1:]
-    if last and not last[0].ended:
+    died = bool(run.attempts) and not run.attempts[-1].ended
+    charged = run.attempts_charged + int(died and not run.claimed)
+    continuations = run.continuations + int(reading)
+    if died:
         lapsed = min(door.look.lease.until or now, now)
-        cut = last[0].model_copy(update={"until": lapsed, "ended": "lease lapsed"})
+        cut = run.attempts[-1].model_copy(update={"until": lapsed, "ended": "lease lapsed"})
         run = run.model_copy(update={"attempts": (*run.attempts[:-1], cut)})
     opened = AttemptRecord(owner=lease.owner, fence=lease.fence, began=now)
     run = run.model_copy(
@@ -203,16 +212,26 @@ async def _begin(
             "stage": run.stage if run.attempts else "lease",
             "updated_at": now,
             "attempts": (*run.attempts, opened),
-            "continuations": run.continuations + int(reading),
+            "attempts_charged": charged,
+            "continuations": continuations,
             "retry_at": None,
+            "come_back_at": None,
             "reason": "",
         }
     )
+    often = died and (charged >= MOST_ATTEMPTS or continuations > MOST_CONTINUATIONS)
+    return run, "its worker died each time" if often else ""
+
+
+async def _begin(
+    run: RunRecord, lease: Lease, given_up: asyncio.Event, deadline: float, ports: Ports
+) -> Attempt:
+    """Open the attempt: due again if it dies, then saved, with a writer that keeps to its scope."""
     silent = ports.timing.lease + ports.timing.lock_delay
-    await ports.ledger.due.add(Due(DueKind.CONTINUE, run.inputs.dedupe_key), now + silent)
+    due = Due(DueKind.CONTINUE, run.inputs.dedupe_key)
+    await ports.ledger.due.add(due, ports.clock.now() + silent)
     await ask_twice(lambda: ports.ledger.runs.save(lease, run), ports.clock)
     place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
-    deadline = ports.clock.monotonic() + ports.timing.run.total_seconds()
     own = replace(ports, writer=ports.writer.within(run.inputs))
     return Attempt(own, lease, run, place, deadline, given_up, fence=lease.fence)
 
@@ -221,7 +240,10 @@ async def _attempt(
     attempt: Attempt, resolution: Resolution | None, *, taken_over: bool
 ) -> RunReport:
     try:
-        ending = await _carry(attempt, resolution, taken_over=taken_over)
+        if attempt.worn_out:
+            ending = await _as_it_stands(attempt)
+        else:
+            ending = await _carry(attempt, resolution, taken_over=taken_over)
     except AgentFailed as failure:
         reason = f"the model gave no plan: {failure.reason}"
         ending = Ending(reason, retryable=failure.retryable)
@@ -231,6 +253,13 @@ async def _attempt(
     except StopSending as stop:
         ending = Ending(stop.reason, stop.retry_at, budget_spent=stop.budget_spent)
     return await settle(attempt, ending)
+
+
+async def _as_it_stands(attempt: Attempt) -> Ending:
+    """Nothing more is tried: the run is classified by the evidence that it has."""
+    attempt.effects = {effect.effect_key: effect for effect in attempt.run.effects}
+    attempt.planned = await attempt.ports.ledger.runs.plan(attempt.lease.dedupe_key) is not None
+    return Ending(attempt.worn_out, retryable=False)
 
 
 async def _carry(attempt: Attempt, resolution: Resolution | None, *, taken_over: bool) -> Ending:

@@ -174,8 +174,11 @@ class DueSet(Protocol):
     async def add(self, due: Due, at: datetime) -> None:
         """Put it there, or move it."""
 
-    async def remove(self, due: Due) -> None:
-        """It is done with."""
+    async def when(self, due: Due) -> datetime | None:
+        """When it falls due; None where it does not."""
+
+    async def remove(self, due: Due, was: datetime | None = None) -> None:
+        """It is done with. With ``was``, only where nobody moved it since."""
 
     async def take(self, now: datetime, limit: int, again_in: timedelta) -> list[Due]:
         """What is due, oldest first; each stays, moved by ``again_in``, until it is removed: a

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from ledger.records import Due, DueKind, EffectRecord, RepositoryRecord
+from ledger.errors import LedgerCorruptError
+from ledger.records import LEDGER, Due, DueKind, EffectRecord, RepositoryRecord
 from triage.contract import Evidence, RunEffect, RunRecord, Status
 from triage.identifiers import EffectKind, JobKey
 from triage.marker import Signature
@@ -25,9 +26,6 @@ AGAIN = timedelta(minutes=1)
 
 RECENT = timedelta(days=30)
 """How far back a repository's comments are read after the ledger was lost."""
-
-LEDGER = "ledger"
-"""The name of the first thing to recover: what is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,14 @@ async def continue_run(dedupe_key: str, ports: Ports) -> RunReport | None:
     Whatever still has to come stays due; what is over is taken off.
     """
     due = Due(DueKind.CONTINUE, dedupe_key)
-    run = (await ports.ledger.leases.view(dedupe_key)).run
+    was = await ports.ledger.due.when(due)
+    view = await ports.ledger.leases.view(dedupe_key)
+    run = view.run
     if run is None or run.status.final or run.status is Status.NEEDS_REVIEW:
-        await ports.ledger.due.remove(due)
+        await ports.ledger.due.remove(due, was)
+        return None
+    if view.lease.live and view.lease.until is not None:
+        await ports.ledger.due.add(due, view.lease.until + ports.timing.lock_delay)
         return None
     if run.stage == STAGE:
         await remove_again(run, ports)
@@ -68,7 +71,7 @@ async def continue_run(dedupe_key: str, ports: Ports) -> RunReport | None:
     if report.outcome == "refused":
         await ports.ledger.due.add(due, report.until or ports.clock.now() + AGAIN)
     elif report.outcome != "ran":
-        await ports.ledger.due.remove(due)
+        await ports.ledger.due.remove(due, was)
     return report
 
 
@@ -78,9 +81,10 @@ async def sample(effect_key: str, ports: Ports) -> None:
     A hit, and a completed proof of absence, make the run due.
     """
     due, now = Due(DueKind.SAMPLE, effect_key), ports.clock.now()
+    was = await ports.ledger.due.when(due)
     held = await _held(effect_key, ports)
     if held is None or not held.effect.in_doubt:
-        await ports.ledger.due.remove(due)
+        await ports.ledger.due.remove(due, was)
         return
     try:
         sighting = await look(held.effect, held.record, held.place, ports)
@@ -92,7 +96,7 @@ async def sample(effect_key: str, ports: Ports) -> None:
         at = next_sample(sighting.samples, now, ports.timing.absence_window)
         await ports.ledger.due.add(due, at or now)
         return
-    await ports.ledger.due.remove(due)
+    await ports.ledger.due.remove(due, was)
     if isinstance(sighting, (Hit, Absent)):
         await ports.ledger.due.add(Due(DueKind.CONTINUE, held.run.inputs.dedupe_key), now)
 
@@ -103,9 +107,10 @@ async def verify(effect_key: str, ports: Ports) -> None:
     Looked for again where the run does not see its own yet, or somebody else is at a duplicate.
     """
     due = Due(DueKind.VERIFY, effect_key)
+    was = await ports.ledger.due.when(due)
     held = await _held(effect_key, ports)
     if held is None or not held.effect.kind.creates:
-        await ports.ledger.due.remove(due)
+        await ports.ledger.due.remove(due, was)
         return
     again = ports.clock.now() + ports.timing.absence_window / (SAMPLES - 1)
     try:
@@ -114,7 +119,7 @@ async def verify(effect_key: str, ports: Ports) -> None:
         await ports.ledger.due.add(due, failure.retry_at or again)
         return
     if done and not held.lagging:
-        await ports.ledger.due.remove(due)
+        await ports.ledger.due.remove(due, was)
     else:
         await ports.ledger.due.add(due, again)
 
@@ -147,6 +152,7 @@ async def _held(effect_key: str, ports: Ports) -> Held | None:
 async def recover(name: str, ports: Ports) -> None:
     """``ledger``: list the installations again. ``R<id>:<n>``: the n-th read of a repository."""
     due = Due(DueKind.RECOVER, name)
+    was = await ports.ledger.due.when(due)
     try:
         if name == LEDGER:
             await _installations(ports)
@@ -156,7 +162,7 @@ async def recover(name: str, ports: Ports) -> None:
         ports.log("READ-FAILED", recover=name, detail=failure.detail)
         await ports.ledger.due.add(due, failure.retry_at or ports.clock.now() + AGAIN)
         return
-    await ports.ledger.due.remove(due)
+    await ports.ledger.due.remove(due, was)
 
 
 async def _installations(ports: Ports) -> None:
@@ -226,8 +232,12 @@ async def _adopt(
 
 
 async def remember_place(place: Place, ports: Ports) -> RepositoryRecord:
-    """The repository's record, made or brought up to date."""
-    was = await ports.ledger.repositories.get(place.id)
+    """The repository's record, made or brought up to date; made anew where a worker that did not
+    know of the loss of the ledger has left a part of it."""
+    try:
+        was = await ports.ledger.repositories.get(place.id)
+    except LedgerCorruptError:
+        was = None
     record = was or RepositoryRecord(
         id=place.id, full_name=place.full_name, installation=place.installation
     )

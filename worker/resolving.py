@@ -7,6 +7,7 @@ from triage.contract import Resolution, Status, Verdict
 from triage.identifiers import DedupeKey, MalformedKeyError
 from worker.pipeline import execute
 from worker.ports import Ports
+from worker.stages.converge import STAGE
 from worker.stages.settling import RunReport
 
 LONGEST_REASON = 500
@@ -43,5 +44,9 @@ async def resolve(
         raise UnresolvableError(f"the ledger has no run {key}")
     if run.status is not Status.NEEDS_REVIEW:
         raise UnresolvableError(f"{key} is {run.status}: only needs-review can be resolved")
+    if run.stage == STAGE:
+        raise UnresolvableError(
+            f"{key} removes a duplicate of the bot's own: delete it on GitHub, and it is over"
+        )
     ports.log("RUN-RESOLVED", run=key, verdict=decided.verdict, by=decided.by, why=decided.why)
     return await execute(run.inputs, ports, by_hand=True, resolution=decided)

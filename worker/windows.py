@@ -17,7 +17,7 @@ AGAIN = timedelta(minutes=5)
 """When a repository that could not be read is looked at again."""
 
 WITHOUT_POLICY = timedelta(hours=6)
-"""How often a repository without a policy is looked at: one may have been added."""
+"""How often a repository without a policy, or that cannot be seen, is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,10 @@ async def ensure_window(
     New inputs in the same window, a raised mode apart, are a new run by hand only.
     """
     due = Due.window(job, repository_id)
+    was = await ports.ledger.due.when(due)
     record = await ports.ledger.repositories.get(repository_id)
     if record is None or not record.active:
-        await ports.ledger.due.remove(due)
+        await ports.ledger.due.remove(due, was)
         return None
     quiet = await quiet_until(ports)
     if quiet is not None:
@@ -58,12 +59,15 @@ async def ensure_window(
         record = await refreshed(record, ports)
     except ReadFailed as failure:
         ports.log("READ-FAILED", repository=record.full_name, detail=failure.detail)
-        await ports.ledger.due.add(due, failure.retry_at or ports.clock.now() + AGAIN)
+        pause = WITHOUT_POLICY if failure.permanent else AGAIN
+        await ports.ledger.due.add(due, failure.retry_at or ports.clock.now() + pause)
         return None
     if record.policy is None or not record.active:
         await ports.ledger.due.add(due, ports.clock.now() + WITHOUT_POLICY)
         return None
-    slot = slot_of(record.policy, window, ports.clock.now())
+    slot = _slot_due(record, record.policy, window, ports)
+    if slot is None:
+        return None
     report = None
     if not await _has_run(record, job, slot, ports):
         inputs = await inputs_of(record, job, slot, Ask(by), ports)
@@ -77,12 +81,39 @@ async def ensure_window(
     return report
 
 
+def _slot_due(
+    record: RepositoryRecord, policy: JobPolicy, window: str | None, ports: Ports
+) -> Window | None:
+    """The slot that is asked for; None, and a line, where the schedule has none so named, or has
+    it later. Who asked could not know: the policy was not read yet, or has changed since."""
+    now = ports.clock.now()
+    try:
+        slot = slot_of(policy, window, now)
+        problem = "" if slot.due_at <= now else f"it is not due before {slot.due_at.isoformat()}"
+    except ValueError as error:
+        problem = str(error)
+    if not problem:
+        return slot
+    ports.log("JOB-FAILED", repository=record.full_name, window=window, reason=problem)
+    return None
+
+
 async def _move_on(repository_id: int, slot: Window, ports: Ports) -> None:
     """The window has its run: those before it that have none were missed."""
     record = await ports.ledger.repositories.get(repository_id)
-    if record is not None and slot.key > record.last_window:
+    if record is not None and _is_newer(slot, record):
         moved = record.model_copy(update={"last_window": slot.key})
         await ports.ledger.repositories.save(moved, record)
+
+
+def _is_newer(slot: Window, record: RepositoryRecord) -> bool:
+    """Whether the slot comes after the last window; one of another kind of schedule does not
+    count."""
+    schedule = record.policy.schedule.schedule() if record.policy is not None else None
+    try:
+        return schedule is None or window_named(schedule, record.last_window).due_at < slot.due_at
+    except ValueError:
+        return True
 
 
 async def _has_run(record: RepositoryRecord, job: JobKey, slot: Window, ports: Ports) -> bool:
@@ -103,10 +134,9 @@ async def refreshed(record: RepositoryRecord, ports: Ports) -> RepositoryRecord:
     was, place = record, Place(record.id, record.full_name, record.installation)
     now = await ports.reader.repository_by_id(place)
     if isinstance(now, Gone):
-        record = record.model_copy(update={"active": False})
-    else:
-        record = record.model_copy(update={"full_name": now.place.full_name})
-        record = await _with_policy(record, now.place, ports)
+        raise ReadFailed(f"{record.full_name} is {now}", permanent=True)
+    record = record.model_copy(update={"full_name": now.place.full_name})
+    record = await _with_policy(record, now.place, ports)
     await ports.ledger.repositories.save(record, was)
     return record
 

@@ -10,17 +10,20 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
-from bot.clock import AGAIN_TICKS, BATCH, tick
-from bot.enqueue import Link, linked
+from bot.clock import BATCH, tick
+from bot.enqueue import AGAIN_TICKS, Link, linked
 from ledger.connection import connect_sync
 from ledger.errors import LedgerUnavailableError
 from ledger.records import Due, DueKind
 from ledger.server import EmbeddedServer
 from tests.bot.receiver import called, queued, worked_off
+from triage.asks import Installed, Removed
 from triage.identifiers import JobKey
 
 NOON = datetime(2026, 9, 16, 12, tzinfo=UTC)
@@ -101,6 +104,31 @@ async def test_what_a_crash_lost_comes_again(link: Link, redis_url: str) -> None
     assert called(redis_url) == [("worker.jobs.continue_run", (RUN,))]
 
 
+async def test_what_a_delivery_asks_for_comes_again(link: Link, redis_url: str) -> None:
+    """Its job was lost with its worker: the ask is due once more, until it is done, for a day."""
+    asks = (Installed(installation="5"), Removed(installation="5", whole=True))
+    await to_thread.run_sync(partial(link.accept, "d-1", "", asks, again_at=NOON + AGAIN))
+    first = called(redis_url)
+    assert [(name, args[1:]) for name, args in first] == [
+        ("worker.jobs.handle", ("d-1", 0)),
+        ("worker.jobs.handle", ("d-1", 1)),
+    ]
+    with connect_sync(redis_url) as client:
+        client.delete(*client.keys("rq:*"))
+    assert await tick(link, NOON + AGAIN - MINUTE) == 0
+    assert await tick(link, NOON + AGAIN) == 2
+    assert called(redis_url) == first
+    worked_off(redis_url)
+    await link.ledger.due.remove(Due.ask("d-1", 0))
+    assert await tick(link, NOON + 2 * AGAIN) == 1
+    worked_off(redis_url)
+    with connect_sync(redis_url) as client:
+        assert client.ttl("ask:d-1:1") == 86_400
+        client.delete("ask:d-1:1")
+    assert await tick(link, NOON + 3 * AGAIN) == 0
+    assert await link.ledger.due.upcoming() == []
+
+
 async def test_a_queue_that_is_behind_does_not_grow(link: Link, redis_url: str) -> None:
     """No worker comes for an hour: one job waits, not twelve."""
     await link.ledger.due.add(Due(DueKind.CONTINUE, RUN), NOON)
@@ -150,11 +178,11 @@ async def test_redis_gone(tmp_path: Path) -> None:
 # --- The process --------------------------------------------------------------------------------
 
 
-def start_clock(url: str) -> "subprocess.Popen[str]":
-    """A clock that ticks each second."""
+def start_clock(url: str, *, seconds: int = 1) -> "subprocess.Popen[str]":
+    """A clock that ticks each second, or less often."""
     return subprocess.Popen(
         [sys.executable, "-m", "bot", "clock"],
-        env={**os.environ, "REDIS_URL": url, "RETRIAGE_TICK_SECONDS": "1"},
+        env={**os.environ, "REDIS_URL": url, "RETRIAGE_TICK_SECONDS": str(seconds)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -204,6 +232,18 @@ def test_two_clocks_through_an_outage(tmp_path: Path) -> None:
             "worker.jobs.ensure_window",
             "worker.jobs.recover",
         ]
+
+
+def test_a_clock_that_redis_has_forgotten_ends_cleanly(redis_url: str) -> None:
+    """Its entry is gone, as it is where Redis was away since the clock's start, or was wiped."""
+    with connect_sync(redis_url) as client, start_clock(redis_url, seconds=60) as clock:
+        client.zadd("window:due", {f"continue {RUN}": 0})
+        assert until(clock, "TICK") == "TICK enqueued=1\n"
+        time.sleep(0.5)  # its entry is renewed after the tick
+        assert client.delete("rq:cron_schedulers") == 1
+        clock.send_signal(signal.SIGTERM)
+        assert until(clock, "CLOCK-STOPPED")
+        assert clock.wait(5) == 0
 
 
 def wait_for_jobs(url: str, number: int) -> None:

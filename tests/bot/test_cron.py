@@ -93,6 +93,7 @@ async def test_a_named_window_is_another_job(receiver: Receiver, redis_url: str)
         ("2026-9-16", "a window looks like 2026-09-16, 2026-09-16T14 or 2026-W38"),
         ("", "a window looks like 2026-09-16, 2026-09-16T14 or 2026-W38"),
         ("2026-09-16%0a", "a window looks like 2026-09-16, 2026-09-16T14 or 2026-W38"),
+        ("２０２６-09-16", "a window looks like 2026-09-16, 2026-09-16T14 or 2026-W38"),
         ("2026-W38", "'2026-W38'"),
         ("2026-02-30", "'2026-02-30' is no window of this schedule (daily)"),
         ("2026-09-17", "window 2026-09-17 is not due before 2026-09-17T09:00:00+00:00"),

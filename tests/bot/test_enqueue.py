@@ -22,7 +22,9 @@ NAMES = {
     DueKind.SAMPLE: "a" * 64,
     DueKind.VERIFY: "a" * 64,
     DueKind.RECOVER: "R42:1",
+    DueKind.ASK: "d-1:0",
 }
+INSTALLED = Installed(installation="5").model_dump(mode="json")
 
 
 @pytest.fixture
@@ -53,19 +55,18 @@ def test_an_id_is_that_of_its_slot(kind: DueKind) -> None:
 
 def test_ids_tell_things_apart() -> None:
     """Kinds with the same name, repositories, windows, and the parts of one delivery."""
-    ask = Installed(installation="5")
     jobs = [
         *(job_of(kind) for kind in DueKind),
         window_job("daily-issue-triage", 43, None, now=NOON, slot_seconds=60),
         window_job("daily-issue-triage", 42, "2026-09-16", now=NOON, slot_seconds=60),
-        *(ask_job(ask, guid, index) for guid in ("d-1", "d-2") for index in (0, 1)),
+        *(ask_job(INSTALLED, guid, index) for guid in ("d-1", "d-2") for index in (0, 1)),
     ]
     assert len({job.id for job in jobs}) == len(jobs)
 
 
 def test_every_job_name_resolves() -> None:
     """A typing mistake would otherwise be found by the first delivery."""
-    jobs = [*(job_of(kind) for kind in DueKind), ask_job(Installed(installation="5"), "d-1", 0)]
+    jobs = [*(job_of(kind) for kind in DueKind), ask_job(INSTALLED, "d-1", 0)]
     for job in jobs:
         module, _, name = job.function.rpartition(".")
         assert callable(getattr(importlib.import_module(module), name))

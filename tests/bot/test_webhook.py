@@ -46,8 +46,8 @@ async def test_a_command_is_in_the_queue_before_it_is_answered(
     assert (answer.status_code, answer.json()) == (202, {"outcome": "accepted"})
     (job,) = queued(redis_url)
     assert job.func_name == "worker.jobs.handle"
-    ask, guid = job.args
-    assert guid == "d-1"
+    ask, guid, index = job.args
+    assert (guid, index) == ("d-1", 0)
     taken = parse_ask(ask)
     assert isinstance(taken, Command)
     assert (taken.comment_id, taken.arguments) == (77, ("--force",))
@@ -144,7 +144,7 @@ async def test_the_bots_own_deeds_start_nothing(receiver: Receiver, redis_url: s
     text = stamp("**Triage: `bug`.**", effect_key="e" * 64, run="a-run", keys=keys)
     answer = await receiver.deliver(command(text, **own))
     assert answer.status_code == 202
-    ((_, (ask, _)),) = called(redis_url)
+    ((_, (ask, *_)),) = called(redis_url)
     assert isinstance(parse_ask(ask), SeenEffect)
 
 

@@ -167,6 +167,21 @@ async def test_a_ledger_that_is_gone_is_unavailable(tmp_path: Path, timing: Ledg
             assert asked is Unclaimed.UNSURE
 
 
+async def test_something_else_at_the_address_is_unavailable() -> None:
+    """A web server, say."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(f"redis://127.0.0.1:{port}") as client:
+            with pytest.raises(LedgerUnavailableError), answered():
+                await client.ping()
+
+
 async def test_a_full_server_is_unavailable(tmp_path: Path, timing: LedgerTiming) -> None:
     """It refuses to write rather than to forget."""
     with EmbeddedServer(tmp_path) as server:

@@ -100,6 +100,25 @@ def test_killed_between_the_comment_and_its_record(victim: str) -> None:
         assert [item.ended for item in attempts] == ["lease lapsed", "completed"]
 
 
+def test_killed_while_it_takes_the_installation_in() -> None:
+    """SIGKILL before anything of the accepted delivery is done: it is due again, and is done."""
+    with fleet(ISSUES) as run:
+        killed = threading.Event()
+        worker = run.start("worker")
+
+        def kill(_: object) -> None:
+            os.kill(worker.pid, signal.SIGKILL)
+            killed.set()
+
+        run.github.fail("GET ", "call before applying", call=kill)
+        install(run)
+        run.until(killed.is_set, "the worker is killed")
+        assert run.runs() == []
+        run.start("worker")
+        run.until(lambda: completed(run), "the installation is taken in, and its window completed")
+        written_once(run)
+
+
 def test_two_workers_at_once_share_the_night() -> None:
     """Two workers, a trigger each second: one executes, nothing is written twice."""
     with fleet(ISSUES) as run:

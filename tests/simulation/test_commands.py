@@ -1,13 +1,19 @@
 """``/retriage``: who may say it, what it does, and how it is answered."""
 
+import json
+
 import pytest
 
+from ledger.records import Due, DueKind
 from tests.simulation.invariants import check, nothing_more
-from tests.simulation.world import BOT, REPOSITORY, Faults, World, policy_file, world
+from tests.simulation.world import BOT, REPOSITORY, Faults, Killed, World, policy_file, world
+from triage.asks import Installed
 from triage.contract import Evidence, RunRecord, Status
+from triage.delivery import interpret
 from triage.identifiers import EffectKind
 from triage.plan import Cost
-from worker.ports import AgentFailed
+from worker import commands
+from worker.ports import AgentFailed, ReadFailed
 
 pytestmark = pytest.mark.anyio
 
@@ -267,4 +273,55 @@ async def test_own_label_of_another_bot_stays(redis_url: str) -> None:
         assert [event for event in w.github.events(REPOSITORY, 1) if event[1] == BOT] == [
             ("labeled", BOT)
         ]
+        await nothing_more(w)
+
+
+async def asks_due(w: World) -> int:
+    """How many asks of deliveries stand as due."""
+    return sum(due.kind is DueKind.ASK for due, _ in await w.ledger.due.upcoming())
+
+
+async def test_an_ask_stays_due_until_it_is_done(redis_url: str) -> None:
+    """GitHub is away while an installation is taken in; later it is not."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        ask, due = Installed(installation=w.installation), Due.ask("d-1", 0)
+        await w.ledger.due.add(due, w.clock.now())
+        w.github.fail("GET ", "502", times=None)
+        with pytest.raises(ReadFailed):
+            await commands.handle_due(ask, due, w.ports())
+        assert await asks_due(w) == 1
+        w.github.faults.clear()
+        await commands.handle_due(ask, due, w.ports())
+        assert await asks_due(w) == 0
+        await w.window()
+        await nothing_more(w)
+
+
+async def test_an_ask_that_is_refused_for_now_comes_again(redis_url: str) -> None:
+    """The worker of a command died before it had saved the run: the ask is refused while the lease
+    lives, is due when that ends, and is then done."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.as_user("alice").comment(REPOSITORY, 1, "/retriage")
+        delivery = w.github.outbox.drain()[-1]
+        asked = interpret(
+            delivery.event, json.loads(delivery.body), bot_ids=frozenset(), keys=w.keys
+        )
+        assert isinstance(asked, tuple)
+        faults, due = Faults(), Due.ask("d-1", 0)
+        faults.kill_at("after leases.acquire")
+        with pytest.raises(Killed):
+            await commands.handle_due(asked[0], due, w.ports("worker-1", faults))
+        report = await commands.handle_due(asked[0], due, w.ports("worker-2"))
+        assert report is not None
+        assert report.outcome == "refused"
+        ((again, at),) = [item for item in await w.ledger.due.upcoming() if item[0] == due]
+        assert (again, at) == (due, report.until)
+        await w.lapse()
+        report = await commands.handle_due(asked[0], due, w.ports("worker-2"))
+        assert report is not None
+        assert report.status is Status.COMPLETED
+        assert await asks_due(w) == 0
+        assert w.reactions(1) == [SEEN, DONE]
         await nothing_more(w)

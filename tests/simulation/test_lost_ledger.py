@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.records import LEDGER
 from sandbox.github.faults import GET_COMMENT
 from tests.simulation.invariants import check, nothing_more, writes
 from tests.simulation.world import (
@@ -33,12 +34,12 @@ QUIET = (TIMING.absence_window + TIMING.lock_delay).total_seconds()
 async def found_lost(w: World) -> None:
     """The ledger is gone, and the clock, which has nothing due, notices."""
     await w.lose_ledger()
-    await recovery.recover(recovery.LEDGER, w.ports())
+    await recovery.recover(LEDGER, w.ports())
 
 
 async def test_quiet_until_github_was_read(redis_url: str) -> None:
     """Whoever asks is refused with the time; not a write leaves until then, not for a command
-    either, which is answered with 😕."""
+    either, which is done and answered once GitHub was read."""
     async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
@@ -51,11 +52,11 @@ async def test_quiet_until_github_was_read(redis_url: str) -> None:
         assert 0 < left <= QUIET
         assert await w.window() is None
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
-        assert await w.say("alice", 1, "/retriage") == []
-        assert w.reactions(1) == ["eyes", "confused"]
+        assert [report.outcome for report in await w.say("alice", 1, "/retriage")] == ["refused"]
+        assert w.reactions(1) == ["eyes"]
         assert len(writes(w)) == done
         await w.settle()
-        assert [r.status for r in await w.say("alice", 1, "/retriage")] == [Status.COMPLETED]
+        assert w.reactions(1) == ["eyes", "+1"]
         assert w.github.labels(REPOSITORY, 1) == ["question"]
         assert len(w.bot_comments(1)) == 1
         await nothing_more(w, forgotten=True, undone=True)
@@ -114,7 +115,7 @@ async def test_lost_in_mid_run(redis_url: str, point: str) -> None:
         faults.at(point, w.lose_ledger)
         with contextlib.suppress(LeaseLost):
             await w.window(faults=faults)
-        await recovery.recover(recovery.LEDGER, w.ports())
+        await recovery.recover(LEDGER, w.ports())
         await w.settle()
         assert [w.github.labels(REPOSITORY, n) for n in (1, 2)] == [["bug"], ["question"]]
         assert [len(w.bot_comments(n)) for n in (1, 2)] == [1, 1]

@@ -111,8 +111,7 @@ async def test_named_windows_and_the_order_in_which_they_come(redis_url: str) ->
         keys = [f"{due - timedelta(days=days):%Y-%m-%d}" for days in range(3)]
         for key in (*keys, *keys):
             await w.window(key)
-        with pytest.raises(ValueError, match="no window"):
-            await w.window("2026-W38")
+        assert await w.window("2026-W38") is None
         assert [run.key.window for run in await w.runs()] == keys
         assert len(w.bot_comments(1)) == 1
         await nothing_more(w)
@@ -368,3 +367,15 @@ async def test_hourly_and_weekly_windows(redis_url: str) -> None:
             w.move(hours=hours)
             assert (await started(w)).status is Status.NO_CHANGE
             await nothing_more(w)
+
+
+@pytest.mark.parametrize("key", ["2026-02-30", "2026-W38", "0001-01-01", "9999-12-30"])
+async def test_a_window_that_there_is_not(redis_url: str, key: str) -> None:
+    """Cron named it before anybody had read the policy: nothing is started or moves on."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        await w.install()
+        assert await w.window(key) is None
+        assert await w.runs() == []
+        assert (await started(w)).outcome == "ran"
+        assert (await w.runs())[0].key.window == (await w.slot()).key
+        await nothing_more(w)

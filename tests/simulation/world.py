@@ -19,12 +19,12 @@ import redis.asyncio
 from ledger.connection import connect
 from ledger.errors import FrozenRunError
 from ledger.ledger import Ledger, open_ledger
-from ledger.records import Due, DueKind, Report, RepositoryRecord, Unclaimed
+from ledger.records import LEDGER, Due, DueKind, Report, RepositoryRecord, Unclaimed
 from ledger.timing import LedgerTiming
 from sandbox.github import GitHub, new_private_key
 from sandbox.github.seen import SeenComment
 from tests.simulation.transport import SandboxTransport
-from triage.asks import Installed
+from triage.asks import Ask, Installed
 from triage.contract import RunRecord
 from triage.delivery import Ignored, interpret
 from triage.identifiers import JobKey
@@ -267,8 +267,10 @@ class World:
     agent: RuleAgent = field(default_factory=RuleAgent)
     artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
     lines: list[str] = field(default_factory=list)
+    asks: dict[str, Ask] = field(default_factory=dict)
     keys: MarkerKeys = KEYS
     clock: RealClock = field(default_factory=RealClock)
+    began: float = field(default_factory=time.monotonic)
 
     def log(self, word: str, /, **pairs: object) -> None:
         """The lines that alerts hang on."""
@@ -337,16 +339,19 @@ class World:
     async def deliver(
         self, *, faults: Faults | None = None, owner: str = "worker-1"
     ) -> list[RunReport]:
-        """Every webhook that waits, and those that come of them; what runs came of it."""
+        """Every webhook that waits, and those that come of them; what runs came of it. What is
+        asked stays due until it is done."""
         reports: list[RunReport] = []
-        while deliveries := self.github.outbox.drain():
-            for delivery in deliveries:
-                bots = await self.ledger.repositories.bot_ids()
-                content = json.loads(delivery.body)
-                asked = interpret(delivery.event, content, bot_ids=bots, keys=self.keys)
-                for ask in () if isinstance(asked, Ignored) else asked:
-                    report = await commands.handle(ask, self.ports(owner, faults))
-                    reports += [report] if report is not None else []
+        while (delivery := self.github.outbox.take()) is not None:
+            bots = await self.ledger.repositories.bot_ids()
+            content = json.loads(delivery.body)
+            asked = interpret(delivery.event, content, bot_ids=bots, keys=self.keys)
+            for index, ask in enumerate(() if isinstance(asked, Ignored) else asked):
+                due = Due.ask(delivery.guid, index)
+                self.asks[due.name] = ask
+                await self.ledger.due.add(due, self.clock.now() + SECOND * 0.3)
+                report = await commands.handle_due(ask, due, self.ports(owner, faults))
+                reports += [report] if report is not None else []
         return reports
 
     async def say(self, login: str, number: int, text: str) -> list[RunReport]:
@@ -369,8 +374,11 @@ class World:
     async def tick(
         self, *, faults: Faults | None = None, owner: str = "worker-1"
     ) -> list[RunReport]:
-        """What is due is done, as the clock has it done: each by its own function."""
+        """What is due is done, as the clock has it done: each by its own function. A ledger without
+        an epoch was lost."""
         taken = await self.ledger.due.take(self.clock.now(), 100, SECOND * 0.3)
+        if not await self.redis.exists("epoch"):
+            taken.insert(0, Due(DueKind.RECOVER, LEDGER))
         done = [await self._act_on(due, self.ports(owner, faults)) for due in taken]
         return [report for report in done if report is not None]
 
@@ -388,6 +396,8 @@ class World:
                     await recovery.verify(due.name, ports)
                 case DueKind.RECOVER:
                     await recovery.recover(due.name, ports)
+                case DueKind.ASK:
+                    return await commands.handle_due(self.asks[due.name], due, ports)
         except (LeaseLost, LedgerUnavailableError, ReadFailed, FrozenRunError) as error:
             self.log("JOB-FAILED", reason=str(error))
         return None
@@ -489,7 +499,7 @@ async def world(
     pacing_scale: float = 10_000,
     opened: timedelta = timedelta(0),
 ) -> AsyncIterator[World]:
-    """A world with these issues, ``opened`` so long ago, whose first word is the label that fits."""
+    """A world with these issues, opened so long ago; their first word is the label that fits."""
     github = GitHub()
     github.add_organization("acme")
     github.add_repository(REPOSITORY, id=REPOSITORY_ID)

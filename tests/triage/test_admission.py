@@ -82,9 +82,10 @@ def at(
     *,
     by_hand: bool = False,
     seen: bool = False,
+    resolved: bool = False,
 ) -> Circumstances:
     """The circumstances of an attempt."""
-    return Circumstances(now, lease_until, LOCK_DELAY, by_hand=by_hand, seen=seen)
+    return Circumstances(now, lease_until, LOCK_DELAY, by_hand, seen, resolved)
 
 
 CELLS = list(product(RunState, LeaseState))
@@ -150,7 +151,7 @@ def test_a_claimed_run_whose_lease_is_not_known_is_taken_over() -> None:
 )
 def test_who_comes_too_early_is_told_when(status: Status, reason: str, then: Admission) -> None:
     """At the time itself it is not too early."""
-    early = run(status=status, retry_at=LATER)
+    early = run(status=status, retry_at=LATER, come_back_at=LATER)
     assert admit(early, LeaseState.FREE, at()) == Refuse(reason, LATER)
     assert admit(early, LeaseState.FREE, at(LATER)) == then
     assert admit(run(status=status), LeaseState.FREE, at()) == then
@@ -197,8 +198,23 @@ def test_a_person_need_not_wait_for_the_pause() -> None:
 @pytest.mark.parametrize("status", [Status.WAITING, Status.FAILED_AFTER_WRITE])
 def test_a_person_waits_for_github_like_everybody(status: Status) -> None:
     """The budget and GitHub's limits are not ours to skip."""
-    early = run(status=status, retry_at=LATER)
+    early = run(status=status, retry_at=LATER, come_back_at=LATER)
     assert isinstance(admit(early, LeaseState.FREE, at(by_hand=True)), Refuse)
+
+
+def test_our_own_pause_after_a_write_keeps_nobody_from_reading_back() -> None:
+    """Only GitHub and the budget do: the clock comes when it comes, a person may ask at once."""
+    paused = run(status=Status.FAILED_AFTER_WRITE, retry_at=LATER)
+    assert admit(paused, LeaseState.FREE, at()) == Admit(Step.READ_BACK)
+
+
+def test_what_needs_review_goes_on_once_a_person_decided() -> None:
+    """Reading back first; asking by hand alone decides nothing."""
+    run_to_review = RUNS[RunState.NEEDS_REVIEW]
+    stop = Stop("a person must resolve it")
+    assert admit(run_to_review, LeaseState.FREE, at(resolved=True)) == Admit(Step.READ_BACK)
+    assert admit(run_to_review, LeaseState.FREE, at(by_hand=True, seen=True)) == stop
+    assert admit(run_to_review, LeaseState.LIVE, at(resolved=True)) == stop
 
 
 @pytest.mark.parametrize("state", RunState)

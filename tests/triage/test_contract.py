@@ -20,9 +20,11 @@ from tests.triage.samples import (
 from triage.contract import (
     Attempt,
     Evidence,
+    Resolution,
     RunEffect,
     RunRecord,
     Status,
+    Verdict,
     contract,
     summarised,
     write_scope,
@@ -162,6 +164,21 @@ def test_a_reason_stands_with_its_evidence() -> None:
     """``skipped`` alone would say too little."""
     skipped = effect(evidence=Evidence.SKIPPED, reason="human-removed")
     assert shown(run(effects=[skipped]))["effects"][0]["evidence"] == "skipped (human-removed)"
+
+
+def test_who_decided_about_a_run_is_told() -> None:
+    """With the reason, and when; nothing stands there where nobody had to."""
+    decided = Resolution(verdict=Verdict.RETRY, by="ada", why="it is not there", at=CUTOFF)
+    record = run(inputs=inputs(policy=TAIPEI), resolutions=[decided])
+    assert shown(record)["resolutions"] == [
+        {
+            "verdict": "retry",
+            "by": "ada",
+            "why": "it is not there",
+            "at": "2026-09-16T09:00:00+08:00",
+        }
+    ]
+    assert "resolutions" not in shown(run())
 
 
 # --- The write scope ----------------------------------------------------------------------------

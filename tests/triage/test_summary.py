@@ -1,5 +1,6 @@
 """The summary issue of a window and the report of an observe run."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -268,6 +269,14 @@ def test_what_is_unsettled_for_a_day_needs_review_too() -> None:
     text = summed(of_window([doubt]), now=NOON + timedelta(hours=24))
     assert text.startswith("**1 need review, 0 completed, 0 failed**")
     assert section(text, "Needs review") == ["- issue 1, comment: 502"]
+
+
+def test_a_run_that_needs_review_says_how_to_decide() -> None:
+    """By a comment on the summary, which names the run; the others say nothing of it."""
+    text = summed(replace(of_window(in_conflict(1)), status=Status.NEEDS_REVIEW))
+    [line] = [line for line in section(text, "Needs review") if "/retriage resolve" in line]
+    assert f"`/retriage resolve {DEDUPE_KEY} done`" in line
+    assert "/retriage resolve" not in summed(of_window(written(1)))
 
 
 @pytest.mark.parametrize("why", Skip)

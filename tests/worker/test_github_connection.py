@@ -141,7 +141,7 @@ async def test_an_answer_that_breaks_off_is_none(broken: bytes) -> None:
         assert len(heads) == 1
 
 
-@pytest.mark.parametrize("body", ["", "<html>", "\xff", "[" * 5])
+@pytest.mark.parametrize("body", ["", "<html>", "\xff", "[" * 5, "[" * 100_000])
 async def test_an_answer_that_is_no_json_has_no_content(body: str) -> None:
     """Its status still counts."""
     async with wire(answer("502 Bad Gateway", body=body)) as (url, _):

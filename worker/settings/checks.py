@@ -124,7 +124,8 @@ def _url_problem(variable: str, url: str, *, plain_on_loopback_only: bool) -> st
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-    except ValueError:
+        (host or "").encode("idna")
+    except ValueError:  # UnicodeError is one
         return f"{variable} is no URL"
     if parts.scheme not in ("http", "https") or not host:
         return f"{variable} must be an https:// address"

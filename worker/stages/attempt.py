@@ -21,7 +21,7 @@ class Attempt:
     """The state of one try. ``effects`` keeps the order in which they are sent.
 
     ``deadline`` is on the monotonic clock, in seconds: past it nothing new is sent. ``given_up``
-    tells the heartbeat that the lease is.
+    tells the heartbeat that the lease is. ``worn_out``: why no further try is worth it.
     """
 
     ports: Ports
@@ -31,6 +31,7 @@ class Attempt:
     deadline: float
     given_up: asyncio.Event
     fence: int = 0
+    worn_out: str = ""
     planned: bool = False
     effects: dict[str, RunEffect] = field(default_factory=dict)
     records: dict[str, EffectRecord] = field(default_factory=dict)
@@ -124,11 +125,13 @@ async def ask_twice(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
 
 
 @asynccontextmanager
-async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[asyncio.Event]:
-    """Renew the lease at a third of its length. Raises LeaseLost inside the block once it is gone.
+async def heartbeat(lease: Lease, ports: Ports, deadline: float) -> AsyncIterator[asyncio.Event]:
+    """Renew the lease at a third of its length, up to the run's own deadline (monotonic seconds).
+    Raises LeaseLost inside the block once it is gone.
 
     A ledger that is out of reach is asked again until the lease must have lapsed. Whoever gives the
-    lease up sets the event first: from then on it is not missed.
+    lease up sets the event first: from then on it is neither missed nor renewed, even where the
+    client of the ledger swallowed the cancellation of the beat.
     """
     holder = asyncio.current_task()
     given_up = asyncio.Event()
@@ -138,9 +141,11 @@ async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[asyncio.Event]:
         nonlocal lost
         length = ports.timing.lease.total_seconds()
         good_until = ports.clock.monotonic() + length
-        while ports.clock.monotonic() < good_until:
+        while not given_up.is_set() and ports.clock.monotonic() < good_until:
             await ports.clock.sleep(length / 3)
             asked = ports.clock.monotonic()
+            if asked >= deadline:
+                continue
             try:
                 if not await ports.ledger.leases.renew(lease):
                     break
@@ -159,6 +164,7 @@ async def heartbeat(lease: Lease, ports: Ports) -> AsyncIterator[asyncio.Event]:
             raise LeaseLost(lease.dedupe_key) from None
         raise
     finally:
+        given_up.set()
         beating.cancel()
         with suppress(asyncio.CancelledError):
             await beating

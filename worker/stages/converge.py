@@ -195,5 +195,3 @@ async def _ended(
         }
     )
     await ports.ledger.runs.settle(lease, run, {} if soon is None else {due: soon})
-    if soon is None:
-        await ports.ledger.due.remove(due)

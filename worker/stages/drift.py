@@ -2,7 +2,7 @@
 
 from triage.contract import Evidence, RunEffect, RunRecord
 from triage.identifiers import EffectKind, Mode
-from triage.marker import read
+from triage.marker import Signature, read
 from triage.snapshot import Issue
 from worker.ports import Comment, Place, Ports
 from worker.stages.sampling import SKEW
@@ -30,22 +30,27 @@ async def drift(run: RunRecord, ports: Ports) -> list[str]:
 def _differences(
     effect: RunEffect, comments: dict[int, Comment], issues: dict[int, Issue], ports: Ports
 ) -> list[str]:
+    """What is not listed was not updated since, and is as it was confirmed."""
+    if effect.kind is EffectKind.COMMENT:
+        comment = comments.get(effect.github_id or 0)
+        gone = f"issue {effect.issue}: the comment is gone"
+        return _text_differs(effect, comment.body, ports) if comment is not None else [gone]
     issue = issues.get(effect.issue)
     if issue is None:
-        return [f"issue {effect.issue}: is not listed any more"]
+        return []
     match effect.kind:
         case EffectKind.LABELS:
-            gone = [name for name in effect.labels if name not in issue.labels]
-            return [f"issue {effect.issue}: label {name!r} is gone" for name in gone]
+            missing = [name for name in effect.labels if name not in issue.labels]
+            return [f"issue {effect.issue}: label {name!r} is gone" for name in missing]
         case EffectKind.UNLABEL:
             back = [name for name in effect.labels if name in issue.labels]
             return [f"issue {effect.issue}: label {name!r} is back" for name in back]
-        case EffectKind.SUMMARY:
-            body: str | None = issue.body
         case _:
-            comment = comments.get(effect.github_id or 0)
-            body = comment.body if comment is not None else None
-    if body is None:
-        return [f"issue {effect.issue}: the comment is gone"]
-    same = read(body, ports.keys).body_digest == effect.digest
-    return [] if same else [f"issue {effect.issue}: the {effect.kind} was changed"]
+            return _text_differs(effect, issue.body, ports)
+
+
+def _text_differs(effect: RunEffect, body: str, ports: Ports) -> list[str]:
+    """A text that a later run of the bot wrote is no difference; one of a person is."""
+    reading = read(body, ports.keys)
+    signed = reading.signature is Signature.VALID and not reading.edited_by_person
+    return [] if signed else [f"issue {effect.issue}: the {effect.kind} was changed"]

@@ -1,5 +1,6 @@
 """The frozen input of a run: its snapshot, and the plan that the model makes of it."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from triage.contract import summarised
@@ -7,7 +8,7 @@ from triage.effects import derive
 from triage.identifiers import DedupeKey, Mode
 from triage.plan import Cost, Plan, make_plan
 from triage.snapshot import Issue, Selection, Snapshot, SnapshotIssue, select
-from worker.ports import AgentFailed, AgentRequest, Gone, IssueText, RepositoryNow
+from worker.ports import AgentFailed, AgentRequest, Gone, IssueText, LeaseLost, RepositoryNow
 from worker.stages.attempt import Attempt, ask_twice
 
 OVERLAP = timedelta(hours=1)
@@ -78,7 +79,8 @@ async def _select(attempt: Attempt, cutoff: datetime) -> Selection:
     ports, inputs, key = attempt.ports, attempt.run.inputs, attempt.run.key
     record = await ports.ledger.repositories.get(inputs.repository_id)
     if record is None:
-        raise LookupError(f"the ledger does not know repository {inputs.repository_id}")
+        # Whoever asked knew it: the ledger was lost since, and the lease with it.
+        raise LeaseLost(attempt.lease.dedupe_key)
     if record.backlog_until is None:
         was, record = record, record.model_copy(update={"backlog_until": cutoff})
         await ports.ledger.repositories.save(record, was)
@@ -125,8 +127,9 @@ async def _ask(attempt: Attempt, snapshot: Snapshot) -> Plan:
     cost = Cost()
     for batch in attempt.ports.agent.batches([_text(issue) for issue in snapshot.issues]):
         left = policy.budget_usd.cold - cost.estimated_usd
-        if left <= 0:
-            attempt.ports.log("AGENT-PARTIAL", reason="budget", answered=len(answers))
+        if left <= 0 or attempt.out_of_time:
+            reason = "budget" if left <= 0 else "deadline"
+            attempt.ports.log("AGENT-PARTIAL", reason=reason, answered=len(answers))
             break
         request = AgentRequest(
             repository=attempt.run.inputs.repository,
@@ -156,10 +159,12 @@ async def _decide(attempt: Attempt, request: AgentRequest) -> tuple[list[dict[st
     spent = Cost()
     for pause in (*PAUSES_SECONDS, None):
         try:
-            answer = await attempt.ports.agent.decide(request)
+            left = request.budget_usd - spent.estimated_usd
+            answer = await attempt.ports.agent.decide(replace(request, budget_usd=left))
         except AgentFailed as failure:
             spent += failure.cost
-            if pause is None or not failure.retryable or attempt.out_of_time:
+            broke = spent.estimated_usd >= request.budget_usd
+            if pause is None or not failure.retryable or attempt.out_of_time or broke:
                 raise AgentFailed(
                     failure.reason, failure.detail, retryable=failure.retryable, cost=spent
                 ) from failure

@@ -1,7 +1,7 @@
 """A person's decision about a run in needs-review, carried out under the lease.
 
-``done`` and ``abandon`` read once more: what is seen is confirmed, what is not is skipped as
-resolved. ``retry`` starts intent, sends and continuations anew; the marker stays the same, so that
+GitHub is read once more: what is seen is confirmed. What is not, ``done`` and ``abandon`` skip as
+resolved; ``retry`` starts intent, sends and continuations anew; the marker stays the same, so that
 an earlier request that lands after all is found as this effect.
 """
 
@@ -9,6 +9,7 @@ from triage.contract import Evidence, Resolution, RunEffect, Skip, Verdict
 from triage.effects import skipped
 from worker.stages.attempt import Attempt
 from worker.stages.reading import settle_one
+from worker.stages.sending import verify_later
 
 OVER = (Evidence.CONFIRMED, Evidence.SKIPPED)
 
@@ -17,10 +18,21 @@ async def carry_out(attempt: Attempt, resolution: Resolution) -> None:
     """Do what the person decided with everything that is neither confirmed nor skipped."""
     await attempt.save(resolutions=(*attempt.run.resolutions, resolution), continuations=0)
     for effect in [item for item in attempt.effects.values() if item.evidence not in OVER]:
-        if resolution.verdict is Verdict.RETRY:
-            await attempt.keep([_anew(effect)])
-        else:
-            await attempt.keep([await _closed(attempt, effect)])
+        # What was never sent need not be looked for.
+        seen = await settle_one(attempt, effect) if effect.sends else effect
+        if seen.evidence not in OVER:
+            seen = await _decided(attempt, seen, resolution.verdict)
+        await attempt.keep([seen])
+
+
+async def _decided(attempt: Attempt, effect: RunEffect, verdict: Verdict) -> RunEffect:
+    """An effect that GitHub does not show as it should be. One that is sent anew may be joined by
+    its earlier requests, so it is looked for later."""
+    if verdict is not Verdict.RETRY:
+        return skipped(effect, Skip.RESOLVED)
+    if effect.sends and effect.kind.creates:
+        await verify_later(attempt, effect)
+    return _anew(effect)
 
 
 def _anew(effect: RunEffect) -> RunEffect:
@@ -34,9 +46,3 @@ def _anew(effect: RunEffect) -> RunEffect:
             "open": False,
         }
     )
-
-
-async def _closed(attempt: Attempt, effect: RunEffect) -> RunEffect:
-    """The effect as one more read leaves it; what was never sent need not be looked for."""
-    seen = await settle_one(attempt, effect) if effect.sends else effect
-    return seen if seen.evidence in OVER else skipped(seen, Skip.RESOLVED)

@@ -66,7 +66,8 @@ async def settle(attempt: Attempt, ending: Ending) -> RunReport:
         run = await _pending(attempt, run, due)
     soon = attempt.now + attempt.ports.timing.absence_window / (SAMPLES - 1)
     retry_at = _retry_at(run, ending, attempt.now, soon)
-    run = run.model_copy(update={"retry_at": retry_at})
+    asked = ending.retry_at if status in (Status.WAITING, Status.FAILED_AFTER_WRITE) else None
+    run = run.model_copy(update={"retry_at": retry_at, "come_back_at": asked})
     run = _with_ended_attempt(run, attempt.now)
     if run.retry_at is not None:
         due[Due(DueKind.CONTINUE, run.inputs.dedupe_key)] = run.retry_at
@@ -76,8 +77,6 @@ async def settle(attempt: Attempt, ending: Ending) -> RunReport:
     attempt.given_up.set()
     settled = attempt.ports.ledger.runs.settle
     await ask_twice(lambda: settled(attempt.lease, run, due), attempt.ports.clock)
-    if run.retry_at is None:
-        await attempt.ports.ledger.due.remove(Due(DueKind.CONTINUE, run.inputs.dedupe_key))
     _say(run, attempt.ports)
     return RunReport(
         run.inputs.dedupe_key,

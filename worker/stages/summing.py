@@ -50,10 +50,9 @@ async def _body(attempt: Attempt, plan: Plan, snapshot: Snapshot, status: Status
         snapshot.left_over,
         snapshot.passed_over,
     )
-    entries = [
-        own if run.inputs.dedupe_key == inputs.dedupe_key else await _other(attempt, run)
-        for run in runs
-    ]
+    others = [run for run in runs if run.inputs.dedupe_key != inputs.dedupe_key]
+    entries = [own, *[await _other(attempt, run) for run in others]]
+    entries.sort(key=lambda entry: entry.run.created_at)
     return summary.body(entries, window=key.window, missed=inputs.missed, now=attempt.now)
 
 
