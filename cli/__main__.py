@@ -1,8 +1,9 @@
 """The entry point: ``retriage``, or ``python -m cli``."""
 
 import contextlib
+import os
 import sys
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from typer.main import get_command
 
@@ -11,6 +12,7 @@ from cli.app import app
 
 def main() -> NoReturn:
     """Run one command and end with its exit code."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets a question mark, not a traceback.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
@@ -24,17 +26,33 @@ def main() -> NoReturn:
         code = report(error)
     else:
         code = 0
-    _flush()
+    lost = _flushed(sys.stdout)
+    if lost is not None and not isinstance(lost, BrokenPipeError):
+        print(f"the answer could not be written: {lost.strerror}", file=sys.stderr)  # noqa: T201
+        code = code or 1
+    _flushed(sys.stderr)
     sys.exit(code)
 
 
-def _flush() -> None:
-    """A reader that went away (``| head``) is no failure of ours, and no traceback."""
+def _open_what_is_closed() -> None:
+    """Who closed a stream (``>&-``) wants nothing of it; nothing else may take its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+
+
+def _flushed(stream: TextIO) -> OSError | None:
+    """What kept the rest from being written; such a stream is closed, or Python says it again. A
+    reader that went away (``| head``) is no failure of ours."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
+        stream.flush()
+    except OSError as error:
         with contextlib.suppress(OSError):
-            sys.stdout.close()
+            stream.close()
+        return error
+    return None
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from triage.contract import Status
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"  # they make emoji and Persian words, and hide nothing
 _PIPED_COLUMNS = 200
+_DEFAULT_COLUMNS = 80
+"""Of rich, where it knows no better."""
 
 
 class Look(NamedTuple):
@@ -72,7 +74,7 @@ def stderr() -> Console:
 def _console(stream: Any) -> Console:
     """Plain where it is piped; a width that was asked for (COLUMNS) holds there too."""
     console = _Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    if not console.is_terminal and console.width == 80:
+    if console.width < 1 or (not console.is_terminal and console.width == _DEFAULT_COLUMNS):
         console.width = _PIPED_COLUMNS
     return console
 

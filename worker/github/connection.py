@@ -171,9 +171,23 @@ def user_agent() -> str:
 
 def _json(response: httpx.Response) -> Any:
     try:
-        return response.json()
+        content = response.json()
     except (ValueError, RecursionError):
         return None
+    return _whole(content) if b"\\ud" in response.content.lower() else content
+
+
+def _whole(value: Any) -> Any:
+    """Text that JSON may spell and nothing may store: half a surrogate pair becomes U+FFFD."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case list():
+            return [_whole(item) for item in value]
+        case _:
+            return value
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
