@@ -27,9 +27,10 @@ def main() -> NoReturn:
     else:
         code = 0
     lost = _flushed(sys.stdout)
-    if lost is not None and not isinstance(lost, BrokenPipeError):
-        print(f"the answer could not be written: {lost.strerror}", file=sys.stderr)  # noqa: T201
-        code = code or 1
+    if lost is not None and not isinstance(lost, BrokenPipeError) and not code:
+        from cli.failures import report
+
+        code = report(lost)
     _flushed(sys.stderr)
     sys.exit(code)
 
@@ -39,8 +40,8 @@ def _open_what_is_closed() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _flushed(stream: TextIO) -> OSError | None:

@@ -4,6 +4,7 @@ Exit codes: 0 completed, no-change or reused; 1 failed-before-write, failed-afte
 outage; 2 usage, settings, policy; 3 a person must decide; 99 refused: not now; 130 interrupted.
 """
 
+import errno
 import os
 import sys
 import tempfile
@@ -123,6 +124,9 @@ def _server(error: ServerStartError) -> CommandError:
 
 def _unexpected(error: BaseException) -> CommandError:
     """One line; the details go into a file of their own, for a report."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        where = f" for {clean(str(error.filename))}" if error.filename else ""
+        return CommandError(f"there is no room left{where}", code=Code.FAILED)
     name = type(error).__name__
     said = clean(str(error))[:200].rstrip(".")
     handle, path = tempfile.mkstemp(prefix="retriage-", suffix=".log")

@@ -55,6 +55,17 @@ SENTENCES: Mapping[Status, str] = {
 
 
 class _Console(Console):
+    """``courtesy``: what cannot be written is left out; else that is an OSError."""
+
+    courtesy = False
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError:
+            if not self.courtesy:
+                raise
+
     def on_broken_pipe(self) -> None:
         """Whoever read has left (``| head``): the exit code stays the command's."""
         self.quiet = True
@@ -68,10 +79,12 @@ def stdout() -> Console:
 
 def stderr() -> Console:
     """Where progress and failures go."""
-    return _console(sys.stderr)
+    console = _console(sys.stderr)
+    console.courtesy = True
+    return console
 
 
-def _console(stream: Any) -> Console:
+def _console(stream: Any) -> _Console:
     """Plain where it is piped; a width that was asked for (COLUMNS) holds there too."""
     console = _Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if console.width < 1 or (not console.is_terminal and console.width == _DEFAULT_COLUMNS):

@@ -10,6 +10,7 @@ import re
 import traceback
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, Literal, Protocol, TextIO
 
@@ -50,7 +51,8 @@ class Log(Protocol):
 class LineLog:
     """A Log. A line is written whatever the level: alerts hang on these words.
 
-    ``secrets`` are never shown, wherever they turn up.
+    ``secrets`` are never shown, wherever they turn up. Where a line cannot be written (the disk is
+    full, who read has left), the work goes on without it.
     """
 
     def __init__(
@@ -70,7 +72,8 @@ class LineLog:
 
     def __call__(self, word: str, /, **pairs: object) -> None:
         """``WORD key=value …``; a pair without a value (None) is left out."""
-        self._log.info(word, pairs=pairs)
+        with suppress(OSError):
+            self._log.info(word, pairs=pairs)
 
     def _cleaned(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         pairs = event["pairs"].items()

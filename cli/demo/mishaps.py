@@ -21,7 +21,7 @@ _SIGNED = re.compile(r"\bsig=[0-9a-f]{64}")
 
 @dataclass
 class Mishaps:
-    """``second_refused`` lets go of the first comment; ``killed`` is the name of the worker that
+    """``second_refused`` lets go of the comments; ``killed`` is the name of the worker that
     died. ``loop`` is where the sandbox's threads find the ledger."""
 
     watch: Watch
@@ -32,7 +32,7 @@ class Mishaps:
     def arm(self) -> None:
         """They wait for the first comment in their repositories."""
         fail = self.watch.stage.github.fail
-        fail(_comment_in(scene.MAIN), "call before applying", call=self._hold)
+        fail(_comment_in(scene.MAIN), "call before applying", call=self._hold, times=None)
         fail(_comment_in(scene.KILLED), "call after applying", call=self._kill)
         fail(_comment_in(scene.UNSEEN), "502")
         fail(_comment_in(scene.TAMPERED), "act after applying", act=self._tamper)

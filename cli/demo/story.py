@@ -5,15 +5,12 @@ And a run in each status. Each step fails the demo unless GitHub's own state sho
 
 from dataclasses import dataclass
 
-from bot.enqueue import JobQueue, due_job
 from cli.demo import scene
 from cli.demo.mishaps import Mishaps
 from cli.demo.stage import BOT, Stage
 from cli.demo.telling import Row, Tale
-from cli.demo.watching import Watch, now, wanted, writes
+from cli.demo.watching import Watch, wanted, writes
 from cli.demo.ways_in import Entrance, by_hand
-from ledger.connection import connect_sync
-from ledger.records import Due, DueKind
 from sandbox.github.seen import SeenIssue
 from sandbox.model import Misbehaviour
 from triage.contract import RunRecord, Status
@@ -83,19 +80,15 @@ class Story:
         return run
 
     async def _second_worker(self) -> None:
-        """Put the run into the queue once more, as the clock does, while it is being executed."""
+        """Ask for the same run at the command line, while a worker executes it."""
 
         async def begun() -> RunRecord | None:
             return await self.watch.run(scene.MAIN)
 
         run = await self.watch.until(begun, f"a run of {scene.MAIN}")
-        key = run.inputs.dedupe_key
-        job = due_job(Due(DueKind.CONTINUE, key), now=now(), slot_seconds=1)
-        with connect_sync(self.stage.redis_url) as redis:
-            JobQueue(redis).put([job])
-        line = await self.watch.told("worker", "RUN-REFUSED", key)
+        answer = await by_hand(self.watch, run.inputs.repository, run.key.window)
         self.mishaps.second_refused.set()
-        wanted("another worker holds the lease" in line, line)
+        wanted((answer["outcome"], answer["code"]) == ("refused", 99), f"it was {answer}")
         self.tale.counts["workers_refused"] = 1
         self.tale.proved("Two workers at once on one run: one wrote, one was refused.")
 

@@ -1,5 +1,7 @@
 """Every expected failure is one clear line with the way out, and the right code."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -148,3 +150,44 @@ def test_the_last_resort(bare: Terminal) -> None:
     assert str(details) in line
     assert details.stat().st_mode & 0o777 == 0o600
     assert "Traceback" in details.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "redirected", "code", "said"),
+    [
+        ("check --example", ">&-", 0, ""),
+        ("check --example", "2>&-", 0, "# Retriage's policy"),
+        ("check --example", ">/dev/full", 1, "there is no room left\n"),
+        ("check --example", ">/dev/full 2>&1", 1, ""),
+        ("check --example", "| true; exit ${PIPESTATUS[0]}", 0, ""),
+        ("runs", "2>/dev/full", 0, ""),
+        ("runs", ">&- 2>&- <&-", 0, ""),
+        ("--version", ">/dev/full", 1, "there is no room left\n"),
+        ("show x", "2>/dev/full", 2, ""),
+    ],
+)
+def test_streams_that_take_nothing(
+    bare: Terminal, words: str, redirected: str, code: int, said: str
+) -> None:
+    """Closed, full, or left by who read: the exit code is the command's, and no traceback."""
+    given = {name: value for name, value in bare.settings.items() if value}
+    ended = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m cli {words} {redirected}"],
+        env=given,
+        cwd=bare.folder,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    told = ended.stdout + ended.stderr
+    assert ended.returncode == code, told
+    assert "Traceback" not in told
+    assert "Exception ignored" not in told
+    assert told.startswith(said) if "# " in said else told == said
+
+
+def test_no_column_at_all(bare: Terminal) -> None:
+    """A failure is said on a terminal that claims to have no width."""
+    ended = bare.type("show", "x", COLUMNS="0")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)

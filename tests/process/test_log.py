@@ -32,6 +32,18 @@ def logged(
     return stream.getvalue()
 
 
+class FullDisk(io.StringIO):
+    """Takes nothing."""
+
+    def write(self, _text: str, /) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def test_a_line_that_cannot_be_written_stops_nothing() -> None:
+    """A run is not given up for its log."""
+    LineLog(FullDisk())("RUN-COMPLETED", run="a-run")
+
+
 def test_a_line_starts_with_its_word() -> None:
     """Then the pairs, in the order in which they were given."""
     at = datetime(2026, 9, 16, 1, 0, tzinfo=UTC)

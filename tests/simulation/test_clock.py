@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -15,6 +15,7 @@ from tests.simulation.invariants import check, check_ended, nothing_more
 from tests.simulation.world import (
     REPOSITORY,
     SECOND,
+    SLOW,
     TIMING,
     Faults,
     Killed,
@@ -27,18 +28,8 @@ from triage.contract import Status
 
 pytestmark = pytest.mark.anyio
 
-SLOW = replace(
-    TIMING,
-    lease=SECOND * 1.2,
-    lock_delay=SECOND * 0.6,
-    absence_window=SECOND * 0.6,
-    request=SECOND * 0.5,
-    margin=SECOND * 0.3,
-)
-"""Bounds for many worlds in one process."""
-
 TITLES = ["Bug: a", "Question: b", "Enhancement: c"]
-SCHEDULES = 32
+SCHEDULES = 24
 MOST_SECONDS = 25
 
 
@@ -114,8 +105,8 @@ async def test_heartbeat_ends_with_its_worker(redis_url: str) -> None:
 
 async def in_batches(redis_url: str, stories: list[Any]) -> None:
     """Some at a time."""
-    for at in range(0, len(stories), 8):
-        await together(redis_url, stories[at : at + 8])
+    for at in range(0, len(stories), 12):
+        await together(redis_url, stories[at : at + 12])
 
 
 async def deaths(redis_url: str, *, seed: int) -> None:

@@ -1,12 +1,23 @@
 """``/retriage``: who may say it, what it does, and how it is answered."""
 
 import json
+from functools import partial
 
 import pytest
 
 from ledger.records import Due, DueKind
 from tests.simulation.invariants import check, nothing_more
-from tests.simulation.world import BOT, REPOSITORY, Faults, Killed, World, policy_file, world
+from tests.simulation.world import (
+    BOT,
+    REPOSITORY,
+    SLOW,
+    Faults,
+    Killed,
+    World,
+    policy_file,
+    together,
+    world,
+)
 from triage.asks import Installed
 from triage.contract import Evidence, RunRecord, Status
 from triage.delivery import interpret
@@ -191,28 +202,32 @@ async def test_on_the_summary_issue_it_is_the_window_again(redis_url: str) -> No
         await nothing_more(w, undone=True)
 
 
-@pytest.mark.parametrize(
-    "point",
-    [
-        "after runs.save_snapshot",
-        "after runs.save_plan",
-        "after effects.claim",
-        "before writer.create_comment",
-        "after writer.create_comment",
-        "after effects.acknowledge",
-        "before writer.add_labels",
-        "after writer.add_labels",
-        "after reader.comment",
-        "before writer.create_issue",
-        "after writer.create_issue",
-    ],
-)
+POINTS = [
+    "after runs.save_snapshot",
+    "after runs.save_plan",
+    "after effects.claim",
+    "before writer.create_comment",
+    "after writer.create_comment",
+    "after effects.acknowledge",
+    "before writer.add_labels",
+    "after writer.add_labels",
+    "after reader.comment",
+    "before writer.create_issue",
+    "after writer.create_issue",
+]
+
+
 @pytest.mark.parametrize("title", ["Bug: a", "Question: a"], ids=["same", "changed"])
-async def test_command_during_the_daily_run(redis_url: str, point: str, title: str) -> None:
+async def test_command_during_the_daily_run(redis_url: str, title: str) -> None:
     """At any instant of the daily run somebody says ``/retriage``, with the issue's text as it was
     or changed: both runs end, one comment and one label stand, and they are of one mind. 😕 tells
     who asked that another run had the issue."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    await together(redis_url, [partial(said_at, point=point, title=title) for point in POINTS])
+
+
+async def said_at(redis_url: str, *, point: str, title: str) -> None:
+    """One story of the test above."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=SLOW) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         faults = Faults()
 
@@ -222,14 +237,14 @@ async def test_command_during_the_daily_run(redis_url: str, point: str, title: s
 
         faults.at(point, say)
         await w.run(faults=faults)
-        await w.settle()
+        await w.settle(within=20)
         runs = await w.runs()
-        assert all(run.status.final for run in runs), runs
+        assert [run.status.final for run in runs] == [True, True], point
         label = w.github.labels(REPOSITORY, 1)
-        assert label in (["bug"], ["question"])
-        assert f"Triage: `{label[0]}`" in w.bot_comments(1)[0]
+        assert label in (["bug"], ["question"]), point
+        assert f"Triage: `{label[0]}`" in w.bot_comments(1)[0], point
         blocked = any(effect.reason == "blocked" for effect in runs[-1].effects)
-        assert w.reactions(1) == [SEEN, REFUSED if blocked else DONE]
+        assert w.reactions(1) == [SEEN, REFUSED if blocked else DONE], point
         await nothing_more(w, undone=True)
 
 

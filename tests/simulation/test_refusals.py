@@ -99,7 +99,7 @@ async def test_write_budget_is_spent(redis_url: str) -> None:
     continuation is counted."""
     timing = replace(TIMING, longest_pause=SECOND * 0.1)
     titles = ["Bug: a", "Bug: b"]
-    async with world(redis_url, titles, policy=policy_file(), timing=timing, pacing_scale=60) as w:
+    async with world(redis_url, titles, policy=policy_file(), timing=timing, pacing_scale=30) as w:
         await w.record()
         for _ in range(79):
             await w.ledger.budgets.spend(w.installation)

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -69,6 +69,16 @@ TIMING = Timing(
     margin=SECOND * 0.1,
     refresh=SECOND * 0,
 )
+
+SLOW = replace(
+    TIMING,
+    lease=SECOND * 1.2,
+    lock_delay=SECOND * 0.6,
+    absence_window=SECOND * 0.5,
+    request=SECOND * 0.5,
+    margin=SECOND * 0.3,
+)
+"""The same for many worlds at once."""
 
 POLICY = """\
 jobs:

@@ -150,6 +150,14 @@ async def test_an_answer_that_is_no_json_has_no_content(body: str) -> None:
     assert broken.reading.verdict is Verdict.BROKEN
 
 
+async def test_half_a_surrogate_pair_is_replaced() -> None:
+    """JSON can spell what UTF-8 cannot hold: it would stop every run that meets it."""
+    body = r'[{"title": "\ud83d", "body": "a\uDE00b", "labels": ["\ud83d\ude00"], "id": 7}]'
+    async with wire(answer("200 OK", body=body)) as (url, _):
+        found = await asked(url)
+    assert found.content == [{"title": "\ufffd", "body": "a\ufffdb", "labels": ["😀"], "id": 7}]
+
+
 async def test_a_cancelled_request_stops_at_once() -> None:
     """The run's own deadline, or a signal: the error is the canceller's, not ours."""
     async with wire(answer("200 OK"), drip_seconds=0.05) as (url, heads):

@@ -46,7 +46,7 @@ def problems(reading: Reading, process: Process = Process.RUN, **variables: str)
 
 # --- What each process needs -----------------------------------------------------------------
 
-APP_MISSING = "APP_ID is missing: the id of the GitHub App; 'retriage setup' makes one"
+APP_MISSING = "APP_ID is missing: the id of the GitHub App (README, Install it)"
 TOKEN_MISSING = "GITHUB_TOKEN is missing: a token, or an App with APP_ID and PRIVATE_KEY"
 MODEL_MISSING = "ANTHROPIC_API_KEY is missing: the key of the model"
 
