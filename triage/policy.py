@@ -96,7 +96,7 @@ class Commands(_Strict):
 
 
 class Budget(_Strict):
-    """Dollars that one session may cost, by the SDK's estimate."""
+    """Dollars that one attempt of a run may cost, by the SDK's estimate."""
 
     cold: float = Field(default=2.00, gt=0, le=100)
     resumed: float = Field(default=0.50, gt=0, le=100)

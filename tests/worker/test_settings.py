@@ -125,6 +125,10 @@ def test_a_gateway_may_need_no_key_of_the_model(reading: Reading) -> None:
         ({"RETRIAGE_WRITE_INTERVAL_SECONDS": "-1"}, "RETRIAGE_WRITE_INTERVAL_SECONDS: "),
         ({"RETRIAGE_PACING_SCALE": "0"}, "RETRIAGE_PACING_SCALE: "),
         ({"RETRIAGE_LEASE_SECONDS": "25"}, "RETRIAGE_LEASE_SECONDS must be more than 25"),
+        (
+            {"RETRIAGE_ABSENCE_WINDOW_SECONDS": "20"},
+            "RETRIAGE_ABSENCE_WINDOW_SECONDS must be more than 20",
+        ),
         ({"RETRIAGE_LOCK_DELAY_SECONDS": "20"}, "RETRIAGE_LOCK_DELAY_SECONDS must be more than 20"),
         ({"GITHUB_API_URL": "http://ghe.example"}, "GITHUB_API_URL must be https://"),
         ({"GITHUB_API_URL": "http://127.0.0.1.example"}, "GITHUB_API_URL must be https://"),
@@ -227,7 +231,7 @@ def test_short_bounds_for_tests_are_allowed_in_their_proportions(reading: Readin
         RETRIAGE_LEASE_SECONDS="2",
         RETRIAGE_LOCK_DELAY_SECONDS="1",
         RETRIAGE_REQUEST_TIMEOUT_SECONDS="0.8",
-        RETRIAGE_ABSENCE_WINDOW_SECONDS="0.5",
+        RETRIAGE_ABSENCE_WINDOW_SECONDS="1.5",
     ).timing()
     assert timing.margin == timedelta(seconds=0.2)
     assert timing.lease == timedelta(seconds=2)

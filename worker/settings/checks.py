@@ -109,6 +109,17 @@ def _lock_delay_outlives_request(settings: Settings) -> str | None:
     )
 
 
+def _absence_outlives_request(settings: Settings) -> str | None:
+    timing = settings.timing()
+    if timing.absence_window > timing.request:
+        return None
+    least = timing.request.total_seconds()
+    return (
+        f"RETRIAGE_ABSENCE_WINDOW_SECONDS must be more than {least:g}, "
+        "RETRIAGE_REQUEST_TIMEOUT_SECONDS"
+    )
+
+
 _CHECKS: Final[tuple[Callable[[Settings], str | None], ...]] = (
     _key_is_whole,
     _marker_keys_parse,
@@ -117,6 +128,7 @@ _CHECKS: Final[tuple[Callable[[Settings], str | None], ...]] = (
     _redis_address,
     _lease_outlives_request,
     _lock_delay_outlives_request,
+    _absence_outlives_request,
 )
 
 
