@@ -137,7 +137,6 @@ class RepositoryRecord(BaseModel):
     scanned_until: datetime | None = None
     scan_version: str = ""
     last_window: str = ""
-    rolling_summary: int | None = None
 
 
 LEDGER = "ledger"

@@ -10,7 +10,6 @@ Invariant: absence is never concluded from fewer than SAMPLES reads, nor from a 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from triage.contract import Evidence, RunEffect, Skip
 from triage.marker import MarkerKeys, Reading, Signature, read
@@ -20,13 +19,6 @@ SAMPLES = 5
 
 UNSETTLED_LIMIT = timedelta(hours=24)
 """How long an effect may stay unsettled before a person is asked."""
-
-
-class View(StrEnum):
-    """Where a create is looked for."""
-
-    ITEM = "item"  # the issue's own comments; the issues by creator
-    REPOSITORY = "repository"  # the repository's comments, or issues, with since
 
 
 @dataclass(frozen=True, slots=True)

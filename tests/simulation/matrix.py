@@ -1,25 +1,24 @@
-"""The crash matrix as a table: every boundary of a run, and what each fault there must lead to.
+"""The crash matrix as a table: boundaries of a run, and what a fault there must lead to.
 
-A cell is the status when the run is classified, and the next action, in the words of
-docs/crash-matrix.md. Boundaries are points of the ports, where a fault can be put exactly.
+A cell is the status when the run is classified, and the next action. Boundaries are points of the
+ports, where a fault can be put exactly. Before them lies the enqueueing of a trigger, whose faults
+are tested with the receiver: a delivery and its job are one transaction (``tests/bot``).
+
+The words of an action: ``t`` take over when the lease lapses, ``w`` the same after the lock delay;
+then ``n`` a new snapshot, ``m`` the model again on the same snapshot, ``p`` go on with the saved
+plan, ``v`` look for a create (seen: adopt it; proved absent: send it once more), ``vL`` read the
+issue and do what is missing, ``g`` ask our own record again and go on, ``z`` nothing.
+
+What a fault cannot do is not in its table: the model's lost reply is a failed session, which has
+no answer; and a 5xx that was applied comes of a write alone.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from triage.contract import Evidence, Status
 from triage.identifiers import EffectKind
-
-
-class Fault(StrEnum):
-    """A column."""
-
-    KILL = "kill -9"
-    LOST_REPLY = "lost reply"
-    APPLIED_5XX = "5xx, applied"
-    DUPLICATE = "duplicate trigger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +100,6 @@ APPLIED_5XX: dict[str, tuple[Status, str]] = {
     "5 comment request sent": (FA, "v"),
     "7 label request sent": (FA, "vL"),
     "11 summary sent": (FA, "v"),
-}
-
-IMPOSSIBLE: dict[Fault, str] = {
-    Fault.LOST_REPLY: "3 model answered: the model's lost reply is a failed session, no answer",
-    Fault.APPLIED_5XX: "GitHub answers 5xx to requests alone: rows 5, 7, 9 and 11; a GET of row 9 "
-    "applies nothing",
 }
 
 

@@ -12,7 +12,6 @@ from tests.simulation.matrix import (
     KILLED,
     LOST,
     Boundary,
-    Fault,
     boundary,
 )
 from tests.simulation.world import Faults, Killed, World, world
@@ -165,13 +164,3 @@ async def test_duplicate_trigger(redis_url: str, name: str) -> None:
             "reused" if row.number == 13 else "refused"
         ]
         await _and_two_more(w)
-
-
-def test_columns_are_named() -> None:
-    """The columns that are driven here."""
-    assert {fault.value for fault in Fault} == {
-        "kill -9",
-        "lost reply",
-        "5xx, applied",
-        "duplicate trigger",
-    }

@@ -5,6 +5,7 @@ Invariant: no retry, no cache and no redirect here; a credential leaves for the 
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from worker.ports import Clock, Timing
 DEFAULT_API_URL = "https://api.github.com"
 API_VERSION = "2022-11-28"
 CONNECT_SECONDS = 5.0
+_SURROGATE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
+"""Half a pair, spelled or encoded; or a whole one."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -174,7 +177,7 @@ def _json(response: httpx.Response) -> Any:
         content = response.json()
     except (ValueError, RecursionError):
         return None
-    return _whole(content) if b"\\ud" in response.content.lower() else content
+    return _whole(content) if _SURROGATE.search(response.content) else content
 
 
 def _whole(value: Any) -> Any:
