@@ -37,6 +37,7 @@ from worker.ports import (
     ReadFailed,
 )
 from worker.stages.attempt import Attempt, Ending, ask_twice, heartbeat
+from worker.stages.converge import STAGE
 from worker.stages.drift import drift
 from worker.stages.epoch import quiet_until
 from worker.stages.intake import frozen_plan, frozen_snapshot, intend
@@ -85,6 +86,8 @@ async def execute(
         return _refused(key, reason, quiet, ports)
     asked = _Asked(by_hand=by_hand, resolved=resolution is not None)
     door = await _door(key, ports, asked)
+    if door.look.run is not None and door.look.run.stage == STAGE:
+        door = Door(door.look, Stop("it removes a duplicate, and nothing else can be run of it"))
     if not isinstance(door.admission, Admit):
         return await _turned_away(door, key, ports, asked)
     token, leases = ports.clock.token(), ports.ledger.leases

@@ -148,7 +148,7 @@ def world(folder: Path, *, policy: str = POLICY, first: bool = True) -> Iterator
             "ANTHROPIC_API_KEY": "sk-sandbox",
             "RETRIAGE_LEASE_SECONDS": "4",
             "RETRIAGE_LOCK_DELAY_SECONDS": "2.2",
-            "RETRIAGE_ABSENCE_WINDOW_SECONDS": "2",
+            "RETRIAGE_ABSENCE_WINDOW_SECONDS": "2.5",
             "RETRIAGE_REQUEST_TIMEOUT_SECONDS": "2",
             "RETRIAGE_WRITE_INTERVAL_SECONDS": "0",
             "RETRIAGE_PACING_SCALE": "1000",

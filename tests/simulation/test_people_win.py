@@ -302,6 +302,20 @@ async def test_label_deleted_in_mid_run(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
+async def test_label_deleted_before_it_is_sent_again(redis_url: str) -> None:
+    """The request for a label got lost, and the label is gone by the time it would be sent once
+    more: it is not made anew."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_LABELS, "drop")
+        assert (await w.run()).status is Status.FAILED_AFTER_WRITE
+        w.github.as_user("maintainer").delete_label(REPOSITORY, "bug")
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
+        assert w.github.labels(REPOSITORY, 1) == []
+        assert len(w.github.requests("POST", "/labels")) == 1
+        await nothing_more(w)
+
+
 async def test_second_thoughts_between_two_days(redis_url: str) -> None:
     """What people corrected is not asked about again: the next window finds nothing to do, and asks
     the model nothing."""

@@ -242,7 +242,8 @@ async def test_renamed_in_mid_run(redis_url: str) -> None:
 async def test_suspended_in_mid_run(redis_url: str) -> None:
     """The installation is suspended: after one refused request the run stops; once it is back, the
     run goes on."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    timing, titles = replace(TIMING, refresh=MINUTE), ["Bug: a", "Bug: b"]
+    async with world(redis_url, titles, policy=policy_file(), timing=timing) as w:
         faults = Faults()
 
         async def suspend() -> None:

@@ -5,10 +5,9 @@ left out. Whoever shall die at a named instant dies by ``Killed``: nothing after
 """
 
 import asyncio
-import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,17 +18,20 @@ import redis.asyncio
 from ledger.connection import connect
 from ledger.errors import FrozenRunError
 from ledger.ledger import Ledger, open_ledger
-from ledger.records import LEDGER, Due, DueKind, Report, RepositoryRecord, Unclaimed
+from ledger.records import LEDGER, Due, DueKind, RepositoryRecord
 from ledger.timing import LedgerTiming
 from sandbox.github import GitHub, new_private_key
 from sandbox.github.seen import SeenComment
+from tests.simulation.points import Faults as Faults  # noqa: PLC0414 - given on to the stories
+from tests.simulation.points import Faulty
+from tests.simulation.points import Killed as Killed  # noqa: PLC0414
+from tests.simulation.stand_ins import MemoryArtifacts, RealClock, RuleAgent
 from tests.simulation.transport import SandboxTransport
 from triage.asks import Ask, Installed
 from triage.contract import RunRecord
 from triage.delivery import Ignored, interpret
 from triage.identifiers import JobKey
 from triage.marker import Marker, MarkerKey, MarkerKeys, Signature, read
-from triage.plan import Cost
 from triage.window import Window
 from worker import commands, recovery, windows
 from worker.github.auth import AppCredentials, Authority
@@ -39,10 +41,6 @@ from worker.github.reads import Reads
 from worker.github.writer import RestWriter
 from worker.pipeline import execute
 from worker.ports import (
-    AgentAnswer,
-    AgentFailed,
-    AgentRequest,
-    IssueText,
     LeaseLost,
     LedgerPorts,
     LedgerUnavailableError,
@@ -106,161 +104,6 @@ def policy_file(**settings: object) -> str:
         **settings,
     }
     return json.dumps({"jobs": {"daily-issue-triage": job}})
-
-
-class Killed(BaseException):
-    """The worker is gone, at this very instant."""
-
-
-class RealClock:
-    """The real time, or as much ahead of it as it is moved."""
-
-    def __init__(self) -> None:
-        self._tokens = itertools.count(1)
-        self.ahead = timedelta(0)
-        self.longest = 0.2
-
-    def now(self) -> datetime:
-        """The wall-clock time."""
-        return datetime.now(UTC) + self.ahead
-
-    def monotonic(self) -> float:
-        """Seconds."""
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        """Pauses are shortened to ``longest``: a heartbeat's, unless a test says otherwise."""
-        await asyncio.sleep(min(seconds, self.longest))
-
-    def token(self) -> str:
-        """Words that are never given twice in a test."""
-        return f"{next(self._tokens):032x}{id(self):x}"[-32:]
-
-
-@dataclass
-class RuleAgent:
-    """Decides by the first word of the title; counts what it was asked.
-
-    ``fails``: what its next sessions raise. ``confidence``: how sure it says that it is; ``most``:
-    issues of one session; ``verdict``: what it says of every issue.
-    """
-
-    prompt_version: str = "rules-1"
-    asked: list[AgentRequest] = field(default_factory=list)
-    fails: list[AgentFailed | None] = field(default_factory=list)
-    confidence: float = 0.9
-    most: int = 1000
-    verdict: str = ""
-
-    def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
-        """Sessions of at most as many as it takes."""
-        return [tuple(issues[at : at + self.most]) for at in range(0, len(issues), self.most)]
-
-    async def decide(self, request: AgentRequest) -> AgentAnswer:
-        """A label by the title, with the title as its evidence."""
-        self.asked.append(request)
-        failure = self.fails.pop(0) if self.fails else None
-        if failure is not None:
-            raise failure
-        return AgentAnswer(
-            decisions=tuple(self._decision(issue) for issue in request.issues),
-            cost=Cost(estimated_usd=0.01, turns=1, input_tokens=10, output_tokens=5, sessions=1),
-        )
-
-    def _decision(self, issue: IssueText) -> Mapping[str, object]:
-        label = issue.title.split()[0].lower().strip(":")
-        known = label in ("bug", "enhancement", "question")
-        return {
-            "number": issue.number,
-            "labels": [label] if known else [],
-            "confidence": self.confidence,
-            "verdict": self.verdict or f"It reads like a {label}.",
-            "evidence": [{"label": label, "quote": issue.title}] if known else [],
-            "considered": [],
-            "language": "en",
-        }
-
-
-@dataclass
-class MemoryArtifacts:
-    """Reports by their path."""
-
-    files: dict[str, str] = field(default_factory=dict)
-
-    async def export(self, report: Report) -> str:
-        """Keep it."""
-        self.files[report.path] = report.text
-        return report.path
-
-
-class Faulty:
-    """A port whose calls can be met: ``before`` and ``after`` a method a function runs, once."""
-
-    def __init__(self, port: object, name: str, faults: "Faults") -> None:
-        self._port = port
-        self._name = name
-        self._faults = faults
-
-    def __getattr__(self, method: str) -> Any:
-        real = getattr(self._port, method)
-        if method == "within":
-            return lambda inputs: Faulty(real(inputs), self._name, self._faults)
-        if not asyncio.iscoroutinefunction(real):
-            return real
-
-        async def met(*args: Any, **kwargs: Any) -> Any:
-            await self._faults.meet(f"before {self._name}.{method}", args)
-            result = await real(*args, **kwargs)
-            instead = await self._faults.meet(f"after {self._name}.{method}", args)
-            return result if instead is None else instead
-
-        return met
-
-
-Deed = Callable[[], Awaitable[object]]
-
-
-@dataclass
-class Faults:
-    """What happens at named instants: a point, with which arguments, and what then, once each."""
-
-    armed: list[tuple[str, Callable[[Any], bool], Deed]] = field(default_factory=list)
-
-    def at(self, point: str, do: Deed, when: Callable[[Any], bool] = lambda _: True) -> None:
-        """Run ``do`` the next time that ``point`` is passed with arguments that fit."""
-        self.armed.append((point, when, do))
-
-    def kill_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
-        """The worker dies there."""
-        self.lose_at(point, Killed(point), when)
-
-    def lose_at(
-        self, point: str, error: BaseException, when: Callable[[Any], bool] = lambda _: True
-    ) -> None:
-        """The call happens, and its caller gets this error instead of the reply."""
-
-        async def lose() -> None:
-            raise error
-
-        self.at(point, lose, when)
-
-    def unsure_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
-        """A claim is recorded, and its reply is lost."""
-
-        async def unsure() -> Unclaimed:
-            return Unclaimed.UNSURE
-
-        self.at(point, unsure, when)
-
-    async def meet(self, point: str, args: Any) -> object:
-        """A point is passed; what its deed gives replaces the call's result, None does not."""
-        for entry in list(self.armed):
-            if entry[0] == point and entry[1](args):
-                self.armed.remove(entry)
-                given = await entry[2]()
-                if isinstance(given, Unclaimed):
-                    return given
-        return None
 
 
 @dataclass

@@ -101,6 +101,10 @@ def _reason_of(error: BaseException | None) -> Reason:
             return Reason.CRASHED
 
 
+LONGEST_SAID = 250
+"""Characters of an error, and of the CLI's last words, that are kept."""
+
+
 def _told(result: ResultMessage) -> str:
     """What the result says of itself, without a word of the model."""
     parts = {
@@ -112,8 +116,10 @@ def _told(result: ResultMessage) -> str:
 
 
 def _described(error: BaseException | None, progress: Progress) -> str:
-    lines = " / ".join(progress.stderr)
-    return f"{type(error).__name__ if error else 'no result'}: {error or ''} {lines}".strip()[:500]
+    """The error and what the CLI said last: its reason stands at the end."""
+    said = " / ".join(progress.stderr)[-LONGEST_SAID:]
+    name = type(error).__name__ if error else "no result"
+    return f"{name}: {str(error or '')[:LONGEST_SAID]} {said}".strip()
 
 
 def _failed(reason: Reason, detail: str, progress: Progress) -> AgentFailed:

@@ -1,0 +1,82 @@
+"""Named instants of a run, at each call of a port: what happens there, and who dies there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ledger.records import Unclaimed
+
+
+class Killed(BaseException):
+    """The worker is gone, at this very instant."""
+
+
+class Faulty:
+    """A port whose calls can be met: ``before`` and ``after`` a method a function runs, once."""
+
+    def __init__(self, port: object, name: str, faults: "Faults") -> None:
+        self._port = port
+        self._name = name
+        self._faults = faults
+
+    def __getattr__(self, method: str) -> Any:
+        real = getattr(self._port, method)
+        if method == "within":
+            return lambda inputs: Faulty(real(inputs), self._name, self._faults)
+        if not asyncio.iscoroutinefunction(real):
+            return real
+
+        async def met(*args: Any, **kwargs: Any) -> Any:
+            await self._faults.meet(f"before {self._name}.{method}", args)
+            result = await real(*args, **kwargs)
+            instead = await self._faults.meet(f"after {self._name}.{method}", args)
+            return result if instead is None else instead
+
+        return met
+
+
+Deed = Callable[[], Awaitable[object]]
+
+
+@dataclass
+class Faults:
+    """What happens at named instants: a point, with which arguments, and what then, once each."""
+
+    armed: list[tuple[str, Callable[[Any], bool], Deed]] = field(default_factory=list)
+
+    def at(self, point: str, do: Deed, when: Callable[[Any], bool] = lambda _: True) -> None:
+        """Run ``do`` the next time that ``point`` is passed with arguments that fit."""
+        self.armed.append((point, when, do))
+
+    def kill_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
+        """The worker dies there."""
+        self.lose_at(point, Killed(point), when)
+
+    def lose_at(
+        self, point: str, error: BaseException, when: Callable[[Any], bool] = lambda _: True
+    ) -> None:
+        """The call happens, and its caller gets this error instead of the reply."""
+
+        async def lose() -> None:
+            raise error
+
+        self.at(point, lose, when)
+
+    def unsure_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
+        """A claim is recorded, and its reply is lost."""
+
+        async def unsure() -> Unclaimed:
+            return Unclaimed.UNSURE
+
+        self.at(point, unsure, when)
+
+    async def meet(self, point: str, args: Any) -> object:
+        """A point is passed; what its deed gives replaces the call's result, None does not."""
+        for entry in list(self.armed):
+            if entry[0] == point and entry[1](args):
+                self.armed.remove(entry)
+                given = await entry[2]()
+                if isinstance(given, Unclaimed):
+                    return given
+        return None

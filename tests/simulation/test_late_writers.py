@@ -1,0 +1,209 @@
+"""Requests that land late: two become one, and it is told as an incident."""
+
+import asyncio
+import time
+from functools import partial
+
+import pytest
+
+from sandbox.github.faults import POST_COMMENT, POST_ISSUE
+from tests.simulation.invariants import nothing_more
+from tests.simulation.sight import LISTS, WIDE, WIDE_WINDOW, WINDOW, blind
+from tests.simulation.world import (
+    BOT,
+    REPOSITORY,
+    TIMING,
+    Faults,
+    Killed,
+    World,
+    policy_file,
+    together,
+    world,
+)
+from triage.contract import Status
+from worker.pipeline import execute
+from worker.ports import LeaseLost
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("views", [LISTS, (*LISTS, "comment")], ids=["lists", "all"])
+async def test_lag_above_the_window_is_converged(redis_url: str, views: tuple[str, ...]) -> None:
+    """GitHub shows the comment later than the absence window: it is sent a second time, which no
+    reading could prevent. The first one stays, the bot's later one goes, and it is an incident."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=WIDE) as w:
+        w.github.fail(POST_COMMENT, "apply then drop")
+        w.clock.longest = WINDOW / 8
+        await blind(w, WIDE_WINDOW * 1.5, views)
+        await w.run()
+        first = w.own_comments(1)[0].id
+        await w.settle(within=20)
+        assert len(w.github.requests("POST", "/comments")) == 2
+        assert [item.id for item in w.own_comments(1)] == [first]
+        runs = await w.runs()
+        assert [run.status for run in runs] == [Status.COMPLETED] * 2
+        assert runs[1].key.window.startswith("duplicate-")
+        assert [line for line in w.lines if line.startswith("INCIDENT kind=duplicate")]
+        await nothing_more(w, incidents=1)
+
+
+async def test_the_comment_that_stays_is_the_one_that_is_edited(redis_url: str) -> None:
+    """After two became one, ``/retriage`` edits the one that is left."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=WIDE) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.fail(POST_COMMENT, "apply then drop")
+        await blind(w, WIDE_WINDOW * 1.5)
+        await w.run()
+        first = w.own_comments(1)[0].id
+        await w.settle(within=20)
+        w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
+        await w.say("alice", 1, "/retriage")
+        assert [item.id for item in w.own_comments(1)] == [first]
+        assert "`question`" in w.bot_comments(1)[0]
+        await nothing_more(w, incidents=1, undone=True)
+
+
+async def test_two_summaries_are_converged(redis_url: str) -> None:
+    """The same with the summary: the later issue loses its marker and is closed."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=WIDE) as w:
+        w.github.fail(POST_ISSUE, "apply then drop")
+        w.clock.longest = WINDOW / 8
+        await blind(w, WIDE_WINDOW * 1.5, ("issues", "issues_by_creator"))
+        await w.run()
+        await w.settle(within=20)
+        own = [issue for issue in w.github.issues(REPOSITORY) if issue.author == BOT]
+        assert [issue.state for issue in own] == ["open", "closed"]
+        assert "<!-- retriage" not in own[1].body
+        await nothing_more(w, incidents=1)
+
+
+LATE = [
+    "after leases.acquire",
+    "after runs.save",
+    "after effects.claim",
+    "before writer.delete_comment",
+    "after writer.delete_comment",
+    "after effects.acknowledge",
+    "after runs.settle",
+]
+
+
+async def test_request_of_a_dead_worker_lands_late(redis_url: str) -> None:
+    """A worker dies with its request under way; its successor proves the comment absent and sends
+    it again; then the old request lands. The look for late writers removes the later one, once, and
+    counts it once, also where the remover dies at any point of it."""
+    await together(redis_url, [partial(late_landing, point=point) for point in (None, *LATE)])
+
+
+async def late_landing(redis_url: str, *, point: str | None) -> None:
+    """One story of the test above: where the remover dies."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_COMMENT, "drop then apply")
+        faults = Faults()
+        faults.kill_at("after writer.create_comment")
+        with pytest.raises(Killed):
+            await w.run(faults=faults)
+        await w.lapse()
+        while len(w.github.requests("POST", "/comments")) < 2:
+            await asyncio.sleep(WINDOW / 10)
+            await w.tick()
+        kept = w.own_comments(1)[0].id
+        assert w.github.land_late() == 1
+        assert len(w.own_comments(1)) == 2
+        if point is not None:
+            await _kill_the_remover(w, point)
+        await w.settle()
+        assert [item.id for item in w.own_comments(1)] == [kept], point
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED] * 2, point
+        await nothing_more(w, incidents=1)
+
+
+async def _kill_the_remover(w: World, point: str) -> None:
+    """The worker that looks for late writers dies there."""
+    faults = Faults()
+    faults.kill_at(point)
+    while faults.armed:
+        await asyncio.sleep(WINDOW / 10)
+        try:
+            await w.tick(faults=faults)
+        except Killed:
+            break
+    await w.lapse()
+
+
+async def test_removal_whose_reply_is_lost(redis_url: str) -> None:
+    """The later comment is deleted and the reply never comes: it is deleted once more, and ends."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=WIDE) as w:
+        w.github.fail(POST_COMMENT, "apply then drop")
+        await blind(w, WIDE_WINDOW * 1.5)
+        w.github.fail("DELETE /comments/", "apply then drop")
+        await w.run()
+        await w.settle(within=20)
+        assert len(w.own_comments(1)) == 1
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED] * 2
+        await nothing_more(w, incidents=1)
+
+
+async def test_removal_that_github_forbids(redis_url: str) -> None:
+    """The App may not delete its later comment: the removal needs a person. Asked for by hand it is
+    no run of the issue: it does nothing, and asks the model nothing."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_COMMENT, "apply then drop")
+        await blind(w, WINDOW * 1.5)
+        w.github.fail("DELETE /comments/", "403", message="Resource not accessible", times=None)
+        await w.run()
+        await w.settle()
+        removal = (await w.runs())[1]
+        assert removal.status is Status.NEEDS_REVIEW
+        report = await execute(removal.inputs, w.ports(), by_hand=True)
+        assert (report.outcome, report.status) == ("stopped", Status.NEEDS_REVIEW)
+        assert len(w.agent.asked) == 1
+        assert len(w.own_comments(1)) == 2
+        assert await w.settle() == []
+
+
+async def test_late_request_lands_before_the_proof(redis_url: str) -> None:
+    """It lands while its absence is being proved: it is adopted, and nothing is sent again."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_COMMENT, "drop then apply")
+        await w.run()
+        await asyncio.sleep(WINDOW / 2)
+        await w.tick()
+        w.github.land_late()
+        await w.settle()
+        assert (await w.runs())[0].status is Status.COMPLETED
+        assert len(w.github.requests("POST", "/comments")) == 1
+        await nothing_more(w)
+
+
+async def test_stopped_between_claim_and_request(redis_url: str) -> None:
+    """The whole process stands still after its claim, for longer than its lease: what it claimed is
+    not sent any more."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        faults = Faults()
+
+        async def stand_still() -> None:
+            time.sleep(TIMING.lease.total_seconds() + 0.1)  # noqa: ASYNC251 - as SIGSTOP does
+
+        faults.at("before writer.create_comment", stand_still)
+        with pytest.raises(LeaseLost):
+            await w.run(faults=faults)
+        assert not w.github.requests("POST", "/comments")
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
+        assert len(w.github.requests("POST", "/comments")) == 1
+        await nothing_more(w)
+
+
+async def test_slow_between_claim_and_request(redis_url: str) -> None:
+    """A little too slow: the claim is withdrawn and made again, and counted as one send."""
+    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+        faults = Faults()
+
+        async def dawdle() -> None:
+            await asyncio.sleep(TIMING.margin.total_seconds() + 0.02)
+
+        faults.at("before writer.create_comment", dawdle)
+        assert (await w.run(faults=faults)).status is Status.COMPLETED
+        assert [effect.sends for effect in (await w.runs())[0].effects] == [1, 1, 1]
+        await nothing_more(w)
