@@ -169,9 +169,18 @@ def _inputs(
 
 
 async def opened(ask: Opened, ports: Ports) -> RunReport | None:
-    """A new issue, where the policy wants it triaged as it is opened."""
+    """A new issue, where the policy wants it triaged as it is opened.
+
+    A repository that the ledger does not know is taken in: no installation told of it, because it
+    was made since, or because that webhook was lost.
+    """
     record = await ports.ledger.repositories.get(ask.repository_id)
-    if record is None or record.policy is None or not record.policy.on_opened:
+    if record is None:
+        await remember_place(Place(ask.repository_id, ask.repository, ask.installation), ports)
+        due = Due.window(JobKey.DAILY, ask.repository_id)
+        await ports.ledger.due.add(due, ports.clock.now())
+        return None
+    if record.policy is None or not record.policy.on_opened:
         return None
     return await execute(_inputs(ask, record, windows.Ask(by="opened"), ports), ports)
 

@@ -379,3 +379,18 @@ async def test_a_window_that_there_is_not(redis_url: str, key: str) -> None:
         assert (await started(w)).outcome == "ran"
         assert (await w.runs())[0].key.window == (await w.slot()).key
         await nothing_more(w)
+
+
+async def test_a_repository_that_no_installation_told_of(redis_url: str) -> None:
+    """It was made since, or that webhook was lost: its first issue takes it in, and its window
+    falls due."""
+    async with world(redis_url, [], policy=policy_file()) as w:
+        w.github.add_issue(REPOSITORY, "Bug: a", "It fails.", author="reporter")
+        await w.deliver()
+        record = await w.ledger.repositories.get(w.place.id)
+        assert record is not None
+        assert record.installation == w.installation
+        await w.settle()
+        record = await w.ledger.repositories.get(w.place.id)
+        assert record is not None
+        assert record.policy is not None

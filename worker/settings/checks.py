@@ -27,7 +27,7 @@ class Process(StrEnum):
 
 
 def lacks(settings: Settings, process: Process) -> Iterator[str]:
-    """What this kind of process cannot do without. The web process serves /setup without an App."""
+    """What this kind of process cannot do without. The web process can do without an App."""
     if settings.has_app and settings.marker_keys is None:
         yield NEEDS["MARKER_KEYS"]
     if process is Process.WEB and settings.has_app and settings.webhook_secret is None:
