@@ -13,6 +13,7 @@ from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.app import make_app
 from bot.clock import run_clock
@@ -23,6 +24,8 @@ from process.log import LineLog, Log, forward_libraries
 GRACE_SECONDS: Final = 8
 """After SIGTERM, for the requests under way: platforms kill after ten."""
 KEEP_ALIVE_SECONDS: Final = 5
+HEAD_SECONDS: Final = 10
+"""For the head of a request to come."""
 MOST_CONNECTIONS: Final = 200
 """More are answered 503 at once."""
 BACKLOG: Final = 128
@@ -83,11 +86,43 @@ async def _serve(settings: WebSettings, log: Log, listener: socket.socket, endin
     log("STOPPED")
 
 
-def make_server(app: ASGIApp) -> uvicorn.Server:
+class Connection(H11Protocol):
+    """uvicorn's, closed where the head of a request does not come: it would wait for ever, and as
+    many silent connections as are allowed would keep everybody out."""
+
+    head_seconds: float = HEAD_SECONDS
+    _late: asyncio.TimerHandle | None = None
+
+    # asyncio narrows the transport of a stream, and so does uvicorn.
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        if not getattr(self.cycle, "response_complete", True):  # a request is under way
+            self._stop_waiting()
+        elif self._late is None:
+            self._late = self.loop.call_later(self.head_seconds, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
+def make_server(app: ASGIApp, *, connection: type[H11Protocol] = Connection) -> uvicorn.Server:
     """uvicorn with bounds on everything that waits or grows, and without a log of requests."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=connection,
         ws="none",
         lifespan="off",
         log_config=None,

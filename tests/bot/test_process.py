@@ -1,5 +1,6 @@
 """The web process as a platform sees it: settings, lines, signals and exit codes."""
 
+import asyncio
 import os
 import re
 import signal
@@ -12,7 +13,9 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from starlette.responses import JSONResponse
 
+from bot.__main__ import Connection, listen, make_server
 from tests.bot.receiver import MARKER_KEYS, SECRET, WEBHOOKS, command, headers, json_body
 
 PLAIN = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
@@ -99,6 +102,30 @@ def test_a_delivery_under_way_is_finished(redis_url: str) -> None:
             assert client.recv(100).startswith(b"HTTP/1.1 202 ")
         process.communicate(timeout=10)
         assert process.returncode == 0
+
+
+class Hasty(Connection):
+    """Closed soon."""
+
+    head_seconds = 0.3
+
+
+async def test_a_connection_that_says_nothing_is_closed() -> None:
+    """Or half of a request's head, the first or a later one; one that asks is answered."""
+    ask = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+    with listen("127.0.0.1", 0) as listener:
+        server = make_server(JSONResponse({}), connection=Hasty)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        for said in (b"", ask[:20], ask + ask[:20]):
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            for byte in said:
+                writer.write(bytes([byte]))
+                await asyncio.sleep(0)
+            answered = await asyncio.wait_for(reader.read(), 3)
+            assert answered.startswith(b"HTTP/1.1 200 ") is said.startswith(ask)
+            writer.close()
+        server.should_exit = True
+        await serving
 
 
 def accepts(port: int) -> bool:
