@@ -37,12 +37,12 @@ def main(arguments: list[str]) -> int:
     """Run one process to its end; the exit code."""
     start = _PROCESSES.get(" ".join(arguments))
     if start is None:
-        print(f"usage: python -m bot {'|'.join(_PROCESSES)}", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"usage: python -m bot {'|'.join(_PROCESSES)}\n")
         return 2
     try:
         start()
     except SettingsError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"{error}\n")
         return 2
     return 0
 

@@ -131,6 +131,7 @@ def run_clock(settings: ClockSettings, log: Log) -> None:
                 raise
 
         with suppress(StopRequested):  # which RQ itself lets through while a clock is born
+            # RQ's own method has no types.
             Ticker(redis, beat, seconds, log).start()  # type: ignore[no-untyped-call]
     log("CLOCK-STOPPED")
 

@@ -52,8 +52,8 @@ def packed(model: BaseModel) -> bytes:
 def unpacked(kind: type[Model], blob: bytes | str) -> Model:
     """Read ``packed`` back. Raises LedgerCorruptError."""
     try:
-        return parsed(kind, zlib.decompress(blob))  # type: ignore[arg-type]
-    except (TypeError, zlib.error) as error:
+        return parsed(kind, zlib.decompress(blob.encode() if isinstance(blob, str) else blob))
+    except zlib.error as error:
         raise LedgerCorruptError(f"a stored {kind.__name__} cannot be unpacked") from error
 
 

@@ -49,6 +49,7 @@ def address_problem(url: str) -> str | None:
     if parts.scheme != "unix" and not _DATABASE.fullmatch(parts.path):
         return "has a database that is no number"  # which the client would take for 0
     try:
+        # redis-py's own method has no types.
         connect(url).connection_pool.make_connection()  # type: ignore[no-untyped-call]
     except (TypeError, ValueError, AttributeError, redis.exceptions.RedisError):
         return "has an option that the client does not know"

@@ -65,6 +65,7 @@ class Deliveries:
         connection was lost: redis-py tells both in the same way, and reading again tells which."""
         with answered(), self._redis.pipeline(transaction=True) as pipe:
             try:
+                # redis-py's own method has no types.
                 pipe.watch(*keys)  # type: ignore[no-untyped-call]
                 known = [text(value) for value in pipe.mget(keys) if value is not None]
                 if known:

@@ -294,7 +294,7 @@ def contract(
         **_resolutions(run),
         "cost": run.cost.model_dump(),
     }
-    return _plain(shown, zone)  # type: ignore[no-any-return]
+    return {name: _plain(value, zone) for name, value in shown.items()}
 
 
 def _resolutions(run: RunRecord) -> dict[str, Any]:

@@ -204,8 +204,10 @@ def merged(organisation: PolicyDocument | None, repository: PolicyDocument) -> P
     jobs = dict(below)
     for job, settings in above.items():
         under = below.get(job)
-        both = isinstance(settings, dict) and isinstance(under, dict)
-        jobs[job] = {**under, **settings} if both else settings  # type: ignore[dict-item]
+        if isinstance(settings, dict) and isinstance(under, dict):
+            jobs[job] = {**under, **settings}
+        else:
+            jobs[job] = settings
     rest = {key: value for key, value in repository.data.items() if key != "jobs"}
     return PolicyDocument({**rest, "jobs": jobs}, repository.lines)
 

@@ -49,6 +49,7 @@ class TiedWorker(Worker):
     def handle_warm_shutdown_request(self) -> None:
         """The first SIGTERM or SIGINT."""
         self.told = True
+        # RQ's own method has no types.
         super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]
 
     def leave_no_horse(self) -> None:

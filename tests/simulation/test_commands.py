@@ -194,7 +194,9 @@ async def test_on_the_summary_issue_it_is_the_window_again(redis_url: str) -> No
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Enhancement: a")
         reports = await w.say("alice", 3, "/retriage")
         assert [report.status for report in reports] == [Status.COMPLETED]
-        assert len((await w.ledger.runs.snapshot(reports[0].dedupe_key)).issues) == 2  # type: ignore[union-attr]
+        snapshot = await w.ledger.runs.snapshot(reports[0].dedupe_key)
+        assert snapshot is not None
+        assert len(snapshot.issues) == 2
         assert w.github.labels(REPOSITORY, 1) == ["enhancement"]
         assert w.reactions(3) == [SEEN, DONE]
         assert len(w.summaries()) == 1

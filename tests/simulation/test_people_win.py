@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from sandbox.github.faults import DELETE_LABEL, PATCH_COMMENT, POST_COMMENT, POST_LABELS
+from sandbox.github.people import Person
 from tests.simulation.invariants import nothing_more
 from tests.simulation.world import REPOSITORY, TIMING, Faults, World, policy_file, world
 from triage.contract import RunRecord, Status
@@ -26,7 +27,7 @@ DEEDS: dict[str, Deed] = {
 """What people do to an issue, by the reason for which it is skipped then."""
 
 
-def alice(w: World):  # type: ignore[no-untyped-def]
+def alice(w: World) -> Person:
     """A maintainer at work."""
     w.github.add_collaborator(REPOSITORY, "alice", "triage")
     return w.github.as_user("alice")
