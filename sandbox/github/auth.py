@@ -97,8 +97,8 @@ def _by_token(world: World, value: str) -> Caller:
 
 
 def verify_jwt(world: World, text: str) -> App:
-    """The App whose key signed it. Time is the given clock without the world's offset: the caller
-    makes its tokens by that clock, and moving the world must not make them look forged.
+    """The App whose key signed it. Time is the clock by which callers sign, without the world's
+    offset: moving the world must not make their tokens look forged.
     """
     try:
         if jwt.get_unverified_header(text).get("alg") != "RS256":
@@ -116,7 +116,7 @@ def verify_jwt(world: World, text: str) -> App:
         )
     except jwt.PyJWTError:
         raise ApiError(401, UNDECODABLE) from None
-    _check_times(claims, world.clock.base())
+    _check_times(claims, world.signers_now())
     return app
 
 

@@ -78,10 +78,11 @@ class GitHub(Inspection):
         self,
         *,
         now: Callable[[], datetime] = real_now,
+        signers_now: Callable[[], datetime] | None = None,
         base_url: str = "http://127.0.0.1",
         seed: int | None = None,
     ) -> None:
-        super().__init__(now=now, base_url=base_url, seed=seed)
+        super().__init__(now=now, signers_now=signers_now, base_url=base_url, seed=seed)
         self.limits = Limits()
         self.faults = Faults()
         self.log = RequestLog()

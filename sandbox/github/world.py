@@ -53,10 +53,12 @@ class World:
         self,
         *,
         now: Callable[[], datetime] = real_now,
+        signers_now: Callable[[], datetime] | None = None,
         base_url: str = "http://127.0.0.1",
         seed: int | None = None,
     ) -> None:
         self.clock = Clock(now)
+        self.signers_now = signers_now or now
         self.lock = threading.RLock()
         self.random = Random(seed) if seed is not None else Random()
         self.accounts: dict[str, Account] = {}

@@ -1,40 +1,11 @@
-"""What stands in for the clock, the model and the data folder."""
+"""What stands in for the model and the data folder."""
 
-import asyncio
-import itertools
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 
 from ledger.records import Report
 from triage.plan import Cost
 from worker.ports import AgentAnswer, AgentFailed, AgentRequest, IssueText
-
-
-class RealClock:
-    """The real time, or as much ahead of it as it is moved."""
-
-    def __init__(self) -> None:
-        self._tokens = itertools.count(1)
-        self.ahead = timedelta(0)
-        self.longest = 0.2
-
-    def now(self) -> datetime:
-        """The wall-clock time."""
-        return datetime.now(UTC) + self.ahead
-
-    def monotonic(self) -> float:
-        """Seconds."""
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        """Pauses are shortened to ``longest``: a heartbeat's, unless a test says otherwise."""
-        await asyncio.sleep(min(seconds, self.longest))
-
-    def token(self) -> str:
-        """Words that are never given twice in a test."""
-        return f"{next(self._tokens):032x}{id(self):x}"[-32:]
 
 
 @dataclass

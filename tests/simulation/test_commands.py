@@ -1,7 +1,6 @@
 """``/retriage``: who may say it, what it does, and how it is answered."""
 
 import json
-from functools import partial
 
 import pytest
 
@@ -10,12 +9,10 @@ from tests.simulation.invariants import check, nothing_more
 from tests.simulation.world import (
     BOT,
     REPOSITORY,
-    SLOW,
     Faults,
     Killed,
     World,
     policy_file,
-    together,
     world,
 )
 from triage.asks import Installed
@@ -36,10 +33,10 @@ async def last_run(w: World) -> RunRecord:
     return (await w.runs())[-1]
 
 
-async def test_command_edits_the_one_comment(redis_url: str) -> None:
+async def test_command_edits_the_one_comment() -> None:
     """The text changed, ``/retriage`` is said: the comment is edited in place, the bot's own label
     gives way to the other one of its group; 👀 when it is seen, 👍 when it is done."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         before = w.own_comments(1)[0]
@@ -54,9 +51,9 @@ async def test_command_edits_the_one_comment(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_command_on_an_issue_that_was_never_looked_at(redis_url: str) -> None:
+async def test_command_on_an_issue_that_was_never_looked_at() -> None:
     """Without a daily run before: one comment, one label."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "write")
         reports = await w.say("alice", 1, "/retriage")
@@ -67,9 +64,9 @@ async def test_command_on_an_issue_that_was_never_looked_at(redis_url: str) -> N
         await nothing_more(w)
 
 
-async def test_redelivery_is_reuse(redis_url: str) -> None:
+async def test_redelivery_is_reuse() -> None:
     """GitHub delivers the command five times: one run, one comment, the rest reuse it."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.outbox.drain()
@@ -98,10 +95,10 @@ async def test_redelivery_is_reuse(redis_url: str) -> None:
         ("author", "triager", True),
     ],
 )
-async def test_permission(redis_url: str, needed: str, who: str, obeyed: bool) -> None:
+async def test_permission(needed: str, who: str, obeyed: bool) -> None:
     """The policy names what ``/retriage`` needs; who has less gets 😕, and nothing is written."""
     policy = policy_file(commands={"retriage": needed})
-    async with world(redis_url, ["Bug: a"], policy=policy) as w:
+    async with world(["Bug: a"], policy=policy) as w:
         await w.install()
         for login, role in (("reader", "read"), ("triager", "triage"), ("writer", "write")):
             w.github.add_collaborator(REPOSITORY, login, role)
@@ -112,9 +109,9 @@ async def test_permission(redis_url: str, needed: str, who: str, obeyed: bool) -
         await check(w)
 
 
-async def test_a_bot_gives_no_commands(redis_url: str) -> None:
+async def test_a_bot_gives_no_commands() -> None:
     """Neither another bot nor the bot itself, whatever they write."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(commands={"retriage": "read"})) as w:
+    async with world(["Bug: a"], policy=policy_file(commands={"retriage": "read"})) as w:
         await w.install()
         w.github.add_app("other", 43)
         for slug in ("other", "retriage"):
@@ -124,9 +121,9 @@ async def test_a_bot_gives_no_commands(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["/retriage now", "/retriage --force --please", "/retriage undo"])
-async def test_unknown_argument(redis_url: str, text: str) -> None:
+async def test_unknown_argument(text: str) -> None:
     """What the bot does not understand it refuses visibly, and does nothing else."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         assert await w.say("alice", 1, text) == []
@@ -134,9 +131,9 @@ async def test_unknown_argument(redis_url: str, text: str) -> None:
         assert await w.runs() == []
 
 
-async def test_command_on_a_closed_issue(redis_url: str) -> None:
+async def test_command_on_a_closed_issue() -> None:
     """Whoever asks for a closed issue gets it."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.as_user("alice").close(REPOSITORY, 1)
@@ -147,9 +144,9 @@ async def test_command_on_a_closed_issue(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_command_on_a_locked_issue(redis_url: str) -> None:
+async def test_command_on_a_locked_issue() -> None:
     """GitHub lets no App comment there: nothing is written, the model is not asked."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.as_user("alice").lock(REPOSITORY, 1)
@@ -159,9 +156,9 @@ async def test_command_on_a_locked_issue(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_observe_mode_answers_nothing(redis_url: str) -> None:
+async def test_observe_mode_answers_nothing() -> None:
     """Not even by a reaction; what it would write is in the report."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(mode="observe")) as w:
+    async with world(["Bug: a"], policy=policy_file(mode="observe")) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.as_user("alice").comment(REPOSITORY, 1, "/retriage")
@@ -172,9 +169,9 @@ async def test_observe_mode_answers_nothing(redis_url: str) -> None:
         assert "issue 1: Bug: a" in w.artifacts.files[reports[0].artifact]
 
 
-async def test_failure_is_answered_without_a_word(redis_url: str) -> None:
+async def test_failure_is_answered_without_a_word() -> None:
     """The model refuses for good: 😕, no comment, and the log says why."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.agent.fails = [AgentFailed("budget", "spent", retryable=False, cost=Cost())]
@@ -185,10 +182,10 @@ async def test_failure_is_answered_without_a_word(redis_url: str) -> None:
         await check(w)
 
 
-async def test_on_the_summary_issue_it_is_the_window_again(redis_url: str) -> None:
+async def test_on_the_summary_issue_it_is_the_window_again() -> None:
     """``/retriage`` on the summary takes the window's issues again, whatever was decided of them,
     and answers with 👀 and 👍; summary and comments are edited, none is added."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Enhancement: a")
@@ -220,16 +217,17 @@ POINTS = [
 
 
 @pytest.mark.parametrize("title", ["Bug: a", "Question: a"], ids=["same", "changed"])
-async def test_command_during_the_daily_run(redis_url: str, title: str) -> None:
+async def test_command_during_the_daily_run(title: str) -> None:
     """At any instant of the daily run somebody says ``/retriage``, with the issue's text as it was
     or changed: both runs end, one comment and one label stand, and they are of one mind. 😕 tells
     who asked that another run had the issue."""
-    await together(redis_url, [partial(said_at, point=point, title=title) for point in POINTS])
+    for point in POINTS:
+        await said_at(point=point, title=title)
 
 
-async def said_at(redis_url: str, *, point: str, title: str) -> None:
+async def said_at(*, point: str, title: str) -> None:
     """One story of the test above."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=SLOW) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         faults = Faults()
 
@@ -239,7 +237,7 @@ async def said_at(redis_url: str, *, point: str, title: str) -> None:
 
         faults.at(point, say)
         await w.run(faults=faults)
-        await w.settle(within=20)
+        await w.settle()
         runs = await w.runs()
         assert [run.status.final for run in runs] == [True, True], point
         label = w.github.labels(REPOSITORY, 1)
@@ -250,10 +248,10 @@ async def said_at(redis_url: str, *, point: str, title: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_two_commands_at_once(redis_url: str) -> None:
+async def test_two_commands_at_once() -> None:
     """A second ``/retriage`` while the first one's edit is under way: one of them finds the other's
     claim, and skips what it holds."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
@@ -273,9 +271,9 @@ async def test_two_commands_at_once(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_own_label_of_another_bot_stays(redis_url: str) -> None:
+async def test_own_label_of_another_bot_stays() -> None:
     """A label whose last ``labeled`` event is another bot's is not the bot's to remove."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.add_app("other", 43)
@@ -298,9 +296,9 @@ async def asks_due(w: World) -> int:
     return sum(due.kind is DueKind.ASK for due, _ in await w.ledger.due.upcoming())
 
 
-async def test_an_ask_stays_due_until_it_is_done(redis_url: str) -> None:
+async def test_an_ask_stays_due_until_it_is_done() -> None:
     """GitHub is away while an installation is taken in; later it is not."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         ask, due = Installed(installation=w.installation), Due.ask("d-1", 0)
         await w.ledger.due.add(due, w.clock.now())
         w.github.fail("GET ", "502", times=None)
@@ -314,10 +312,10 @@ async def test_an_ask_stays_due_until_it_is_done(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_an_ask_that_is_refused_for_now_comes_again(redis_url: str) -> None:
+async def test_an_ask_that_is_refused_for_now_comes_again() -> None:
     """The worker of a command died before it had saved the run: the ask is refused while the lease
     lives, is due when that ends, and is then done."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.as_user("alice").comment(REPOSITORY, 1, "/retriage")

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
@@ -13,12 +12,10 @@ from tests.simulation.invariants import check, nothing_more, writes
 from tests.simulation.world import (
     KEYS,
     REPOSITORY,
-    SLOW,
     TIMING,
     Faults,
     World,
     policy_file,
-    together,
     world,
 )
 from triage.contract import Status
@@ -40,10 +37,10 @@ async def found_lost(w: World) -> None:
     await recovery.recover(LEDGER, w.ports())
 
 
-async def test_quiet_until_github_was_read(redis_url: str) -> None:
+async def test_quiet_until_github_was_read() -> None:
     """Whoever asks is refused with the time; not a write leaves until then, not for a command
     either, which is done and answered once GitHub was read."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         done = len(writes(w))
@@ -65,10 +62,10 @@ async def test_quiet_until_github_was_read(redis_url: str) -> None:
         await nothing_more(w, forgotten=True, undone=True)
 
 
-async def test_lost_after_a_run(redis_url: str) -> None:
+async def test_lost_after_a_run() -> None:
     """The clock reads the repositories back, five times, and then ensures the window: comment,
     label and summary stand, and none of them is written a second time."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file(), opened=DAYS) as w:
         await w.install()
         await w.window()
         before = w.github.state()["repositories"]
@@ -81,9 +78,9 @@ async def test_lost_after_a_run(redis_url: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_lost_and_asked_again(redis_url: str) -> None:
+async def test_lost_and_asked_again() -> None:
     """The window takes what is not labelled, and edits the summary that it finds."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         await w.run()
         w.github.as_user("reporter").open_issue(REPOSITORY, "Question: b", created_at=LONG_AGO)
         await found_lost(w)
@@ -108,23 +105,24 @@ POINTS = [
 ]
 
 
-async def test_lost_in_mid_run(redis_url: str) -> None:
+async def test_lost_in_mid_run() -> None:
     """The ledger goes at some instant of a run: the run stops there. After the quiet time the
     window is started anew, and finds what the lost one had written."""
-    await together(redis_url, [partial(lost_at, point=point) for point in POINTS])
+    for point in POINTS:
+        await lost_at(point=point)
 
 
-async def lost_at(redis_url: str, *, point: str) -> None:
+async def lost_at(*, point: str) -> None:
     """One story of the test above."""
     titles = ["Bug: a", "Question: b"]
-    async with world(redis_url, titles, policy=policy_file(), opened=DAYS, timing=SLOW) as w:
+    async with world(titles, policy=policy_file(), opened=DAYS) as w:
         await w.install()
         faults = Faults()
         faults.at(point, w.lose_ledger)
         with contextlib.suppress(LeaseLost):
             await w.window(faults=faults)
         await recovery.recover(LEDGER, w.ports())
-        await w.settle(within=20)
+        await w.settle()
         labels = [w.github.labels(REPOSITORY, n) for n in (1, 2)]
         assert labels == [["bug"], ["question"]], point
         assert [len(w.bot_comments(n)) for n in (1, 2)] == [1, 1], point
@@ -132,11 +130,11 @@ async def lost_at(redis_url: str, *, point: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_removed_label_is_known_from_the_events(redis_url: str) -> None:
+async def test_removed_label_is_known_from_the_events() -> None:
     """A label that a person had removed before the loss, and one after it: neither comes back; what
     was never removed does not come twice."""
     titles = ["Bug: a", "Bug: b", "Bug: c"]
-    async with world(redis_url, titles, policy=policy_file(), opened=DAYS) as w:
+    async with world(titles, policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
@@ -153,10 +151,10 @@ async def test_removed_label_is_known_from_the_events(redis_url: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_own_label_is_known_from_the_events(redis_url: str) -> None:
+async def test_own_label_is_known_from_the_events() -> None:
     """The bot's own label of before the loss may still give way to another, by ``/retriage``; a
     person's may not."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 2, "bug")
@@ -170,10 +168,10 @@ async def test_own_label_is_known_from_the_events(redis_url: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_nobody_could_read_it_back(redis_url: str) -> None:
+async def test_nobody_could_read_it_back() -> None:
     """The reads of the quiet time all fail, and a run is asked for all the same: each issue is
     looked up before its first write, so there is no second comment."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
@@ -191,10 +189,10 @@ async def test_nobody_could_read_it_back(redis_url: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_signing_key_is_lost_too(redis_url: str) -> None:
+async def test_signing_key_is_lost_too() -> None:
     """Nothing verifies the bot's own comments and summary any more: a person must look; nothing is
     written beside them."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.github.as_user("alice").unlabel(REPOSITORY, 1, "bug")
@@ -207,9 +205,9 @@ async def test_signing_key_is_lost_too(redis_url: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_read_while_a_view_is_blind(redis_url: str) -> None:
+async def test_read_while_a_view_is_blind() -> None:
     """The first reads of the quiet time fail, later ones do not: what they show is adopted."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         await w.run()
         w.github.fail("GET ^/repos/.*/issues/comments$", "502", times=8)
         await found_lost(w)
@@ -218,10 +216,10 @@ async def test_read_while_a_view_is_blind(redis_url: str) -> None:
         await nothing_more(w, forgotten=True)
 
 
-async def test_first_ledger_reads_nothing(redis_url: str) -> None:
+async def test_first_ledger_reads_nothing() -> None:
     """A ledger that was made together with its App is neither quiet, nor looks anything up for an
     issue that nobody commented on."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), opened=DAYS) as w:
+    async with world(["Bug: a"], policy=policy_file(), opened=DAYS) as w:
         assert (await w.run()).status is Status.COMPLETED
         assert not w.github.requests("GET", "/issues/1/comments")
         assert not w.github.requests("GET", "/issues/1/events")

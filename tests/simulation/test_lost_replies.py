@@ -15,10 +15,10 @@ UNANSWERED = ["apply then drop", "apply then 502", "hang after applying"]
 
 
 @pytest.mark.parametrize("fault", UNANSWERED)
-async def test_comment_lands_but_its_reply_is_lost(redis_url: str, fault: str) -> None:
+async def test_comment_lands_but_its_reply_is_lost(fault: str) -> None:
     """The run is failed-after-write; the next one sees the comment, adopts it and completes."""
-    async with world(redis_url, ["Bug: a", "Question: b"]) as w:
-        w.github.fail(POST_COMMENT, fault, **({"seconds": 1} if "hang" in fault else {}))
+    async with world(["Bug: a", "Question: b"]) as w:
+        w.github.fail(POST_COMMENT, fault, **({"seconds": 60} if "hang" in fault else {}))
         first = await w.run()
         assert first.status is Status.FAILED_AFTER_WRITE
         assert w.github.labels("acme/api", 1) == []
@@ -31,10 +31,10 @@ async def test_comment_lands_but_its_reply_is_lost(redis_url: str, fault: str) -
 
 
 @pytest.mark.parametrize("fault", UNANSWERED)
-async def test_label_lands_but_its_reply_is_lost(redis_url: str, fault: str) -> None:
+async def test_label_lands_but_its_reply_is_lost(fault: str) -> None:
     """The next run reads the issue and has nothing to add."""
-    async with world(redis_url, ["Bug: a"]) as w:
-        w.github.fail(POST_LABELS, fault, **({"seconds": 1} if "hang" in fault else {}))
+    async with world(["Bug: a"]) as w:
+        w.github.fail(POST_LABELS, fault, **({"seconds": 60} if "hang" in fault else {}))
         assert (await w.run()).status is Status.FAILED_AFTER_WRITE
         assert (await w.run()).status is Status.COMPLETED
         assert len(w.github.requests("POST", "/labels")) == 1
@@ -42,10 +42,10 @@ async def test_label_lands_but_its_reply_is_lost(redis_url: str, fault: str) -> 
 
 
 @pytest.mark.parametrize("fault", UNANSWERED)
-async def test_summary_lands_but_its_reply_is_lost(redis_url: str, fault: str) -> None:
+async def test_summary_lands_but_its_reply_is_lost(fault: str) -> None:
     """The next run finds the summary issue and keeps that one."""
-    async with world(redis_url, ["Bug: a"]) as w:
-        w.github.fail(POST_ISSUE, fault, **({"seconds": 1} if "hang" in fault else {}))
+    async with world(["Bug: a"]) as w:
+        w.github.fail(POST_ISSUE, fault, **({"seconds": 60} if "hang" in fault else {}))
         assert (await w.run()).status is Status.FAILED_AFTER_WRITE
         assert (await w.run()).status is Status.COMPLETED
         assert len([i for i in w.github.issues("acme/api") if i.author == "retriage[bot]"]) == 1
@@ -53,11 +53,11 @@ async def test_summary_lands_but_its_reply_is_lost(redis_url: str, fault: str) -
 
 
 @pytest.mark.parametrize("fault", ["drop", "502", "hang before applying"])
-async def test_comment_never_lands(redis_url: str, fault: str) -> None:
+async def test_comment_never_lands(fault: str) -> None:
     """Asked too early the run is refused with the time of the proof; once the absence is proved by
     five reads, the comment is sent once more."""
-    async with world(redis_url, ["Bug: a"]) as w:
-        options = {"seconds": 60} if "hang" in fault else {}
+    async with world(["Bug: a"]) as w:
+        options = {"seconds": 86_400} if "hang" in fault else {}
         w.github.fail(POST_COMMENT, fault, **options)
         first = await w.run()
         assert first.status is Status.FAILED_AFTER_WRITE
@@ -75,9 +75,9 @@ async def test_comment_never_lands(redis_url: str, fault: str) -> None:
         await check(w)
 
 
-async def test_evidence_is_frozen(redis_url: str) -> None:
+async def test_evidence_is_frozen() -> None:
     """What a completed run proved stays, whatever happens on GitHub later."""
-    async with world(redis_url, ["Bug: a"]) as w:
+    async with world(["Bug: a"]) as w:
         await w.run()
         w.github.as_user("maintainer").unlabel("acme/api", 1, "bug")
         again = await w.run()

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.anyio
 OTHER_KEYS = MarkerKeys((MarkerKey("k2", b"fedcba9876543210"),))
 
 
-async def test_marker_of_another_author_is_ignored(redis_url: str) -> None:
+async def test_marker_of_another_author_is_ignored() -> None:
     """Anybody can paste a marker: neither a copy of the bot's own comment nor a fresh one with the
     right key is the bot's."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
         mallory = w.github.as_user("mallory")
         forged = stamp("Fine as it is.", effect_key=comment_key(w, 1), run="x", keys=KEYS)
         mallory.comment(REPOSITORY, 1, forged)
@@ -39,10 +39,10 @@ async def test_marker_of_another_author_is_ignored(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_own_comment_with_a_bad_signature(redis_url: str) -> None:
+async def test_own_comment_with_a_bad_signature() -> None:
     """In the place of the comment that is looked for stands one of the bot's that no key verifies:
     that is a conflict, not an absence. Nothing is posted beside it."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "drop")
         await w.run()
         body = stamp("It was a bug.", effect_key=comment_key(w, 1), run="x", keys=OTHER_KEYS)
@@ -55,9 +55,9 @@ async def test_own_comment_with_a_bad_signature(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_bad_signature_before_the_first_write(redis_url: str) -> None:
+async def test_bad_signature_before_the_first_write() -> None:
     """The same where nothing was written yet: the signing key was lost together with the ledger."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         body = stamp("It was a bug.", effect_key=comment_key(w, 1), run="x", keys=OTHER_KEYS)
         w.github.as_app("retriage").comment(REPOSITORY, 1, body)
         assert (await w.run()).status is Status.NEEDS_REVIEW
@@ -66,9 +66,9 @@ async def test_bad_signature_before_the_first_write(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_own_marker_that_a_person_changed(redis_url: str) -> None:
+async def test_own_marker_that_a_person_changed() -> None:
     """Somebody edited the marker itself: a conflict, also for ``/retriage``."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "write")
         await w.run()
         own = w.own_comments(1)[0]
@@ -82,9 +82,9 @@ async def test_own_marker_that_a_person_changed(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_rotated_keys(redis_url: str) -> None:
+async def test_rotated_keys() -> None:
     """A new key signs, the old one still verifies: the same comment is edited, and signed anew."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         w.keys = MarkerKeys((*OTHER_KEYS.keys, *KEYS.keys))
@@ -96,10 +96,10 @@ async def test_rotated_keys(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("commanded", [True, False], ids=["command", "window"])
-async def test_comment_of_a_transferred_issue_is_adopted(redis_url: str, commanded: bool) -> None:
+async def test_comment_of_a_transferred_issue_is_adopted(commanded: bool) -> None:
     """An issue comes from another repository with the bot's comment on it, word for word what would
     be written here: that one is signed anew, there is no second one."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         words = w.bot_comments(1)[0].partition("\n")[2]
         w.github.add_repository("acme/web")

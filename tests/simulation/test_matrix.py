@@ -32,13 +32,13 @@ def test_every_boundary_has_its_cells() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-async def test_kill(redis_url: str, name: str) -> None:
+async def test_kill(name: str) -> None:
     """The worker dies at the boundary. Its successor waits for the lease, and for the lock delay
     where something was claimed; then it goes on from what was saved, and each effect is there
     once."""
     status, action = KILLED[name]
     row = boundary(name)
-    async with world(redis_url, ["Bug: a"]) as w:
+    async with world(["Bug: a"]) as w:
         faults = Faults()
         faults.kill_at(row.point, row.when)
         with pytest.raises(Killed):
@@ -102,12 +102,12 @@ async def _and_two_more(w: World) -> None:
 
 
 @pytest.mark.parametrize("name", list(LOST))
-async def test_lost_reply(redis_url: str, name: str) -> None:
+async def test_lost_reply(name: str) -> None:
     """The boundary is passed and its reply never comes. The ledger is asked again, since asking
     twice is harmless; GitHub is not: what was sent is read back by the next run."""
     status, _ = LOST[name]
     row = boundary(name)
-    async with world(redis_url, ["Bug: a"]) as w:
+    async with world(["Bug: a"]) as w:
         report = await w.run(faults=_losing(row, w))
         assert report.status is status
         await check(w)
@@ -131,12 +131,12 @@ def _losing(row: Boundary, w: World) -> Faults:
 
 
 @pytest.mark.parametrize("name", list(APPLIED_5XX))
-async def test_applied_5xx(redis_url: str, name: str) -> None:
+async def test_applied_5xx(name: str) -> None:
     """GitHub applies the write and answers 502: nobody can tell that from a refusal, so the run is
     failed-after-write until a read shows it."""
     status, _ = APPLIED_5XX[name]
     where = {5: POST_COMMENT, 7: POST_LABELS, 11: POST_ISSUE}[boundary(name).number]
-    async with world(redis_url, ["Bug: a"]) as w:
+    async with world(["Bug: a"]) as w:
         w.github.fail(where, "apply then 502")
         assert (await w.run()).status is status
         await check(w)
@@ -146,11 +146,11 @@ async def test_applied_5xx(redis_url: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-async def test_duplicate_trigger(redis_url: str, name: str) -> None:
+async def test_duplicate_trigger(name: str) -> None:
     """At every boundary the same window is triggered again: the second worker is refused, or
     reuses what is done."""
     row = boundary(name)
-    async with world(redis_url, ["Bug: a"]) as w:
+    async with world(["Bug: a"]) as w:
         seconds: list[RunReport] = []
 
         async def again() -> None:

@@ -20,9 +20,9 @@ async def started(w: World) -> RunReport:
     return report
 
 
-async def test_observe_writes_only_its_report(redis_url: str) -> None:
+async def test_observe_writes_only_its_report() -> None:
     """GitHub stays as it is; the report names the exact writes, and a second run reuses it."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(mode="observe")) as w:
+    async with world(["Bug: a"], policy=policy_file(mode="observe")) as w:
         before = w.github.state()["repositories"]
         report = await w.run()
         assert report.status is Status.COMPLETED
@@ -36,11 +36,11 @@ async def test_observe_writes_only_its_report(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_observe_again_shows_the_difference(redis_url: str) -> None:
+async def test_observe_again_shows_the_difference() -> None:
     """Another policy in the same window, by hand: the same file, with a new snapshot and what
     changed. The clock leaves it alone."""
     policy = policy_file(mode="observe")
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy) as w:
         first = await w.run()
         w.put_policy(policy_file(mode="observe", labels={"bug": "It fails"}, exclusive=[]))
         w.github.add_issue(REPOSITORY, "Bug: c", author="reporter")
@@ -56,9 +56,9 @@ async def test_observe_again_shows_the_difference(redis_url: str) -> None:
         assert writes(w) == []
 
 
-async def test_label_mode_writes_no_comment(redis_url: str) -> None:
+async def test_label_mode_writes_no_comment() -> None:
     """Labels and the summary, nothing in the threads."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file(mode="label")) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file(mode="label")) as w:
         assert (await w.run()).status is Status.COMPLETED
         assert [w.github.labels(REPOSITORY, n) for n in (1, 2)] == [["bug"], ["question"]]
         assert [w.bot_comments(n) for n in (1, 2)] == [[], []]
@@ -74,12 +74,10 @@ async def test_label_mode_writes_no_comment(redis_url: str) -> None:
         (["observe", "label", "comment"], False),
     ],
 )
-async def test_raised_mode_starts_within_the_window(
-    redis_url: str, modes: list[str], commented: bool
-) -> None:
+async def test_raised_mode_starts_within_the_window(modes: list[str], commented: bool) -> None:
     """The clock starts a run for the raised mode in the same window, once; lowering starts none.
     What is labelled by then is not unsorted any more."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(mode=modes[0])) as w:
+    async with world(["Bug: a"], policy=policy_file(mode=modes[0])) as w:
         await w.install()
         w.move(days=1)
         for mode in modes:
@@ -95,9 +93,9 @@ async def test_raised_mode_starts_within_the_window(
         await nothing_more(w)
 
 
-async def test_other_inputs_are_a_new_run_by_hand_only(redis_url: str) -> None:
+async def test_other_inputs_are_a_new_run_by_hand_only() -> None:
     """Another threshold in the same window: the clock does nothing, a person starts a run."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         w.put_policy(policy_file(min_confidence=0.5))
         new = w.github.add_issue(REPOSITORY, "Question: b", author="reporter")
@@ -115,10 +113,10 @@ async def test_other_inputs_are_a_new_run_by_hand_only(redis_url: str) -> None:
     ("backlog", "labelled", "commented"),
     [("labels", True, False), ("full", True, True), ("skip", False, False)],
 )
-async def test_backlog(redis_url: str, backlog: str, labelled: bool, commented: bool) -> None:
+async def test_backlog(backlog: str, labelled: bool, commented: bool) -> None:
     """What was there before the first run gets labels, everything, or nothing; what is opened later
     gets everything."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(backlog=backlog)) as w:
+    async with world(["Bug: a"], policy=policy_file(backlog=backlog)) as w:
         await w.install()
         w.move(days=1)
         await started(w)
@@ -134,10 +132,10 @@ async def test_backlog(redis_url: str, backlog: str, labelled: bool, commented: 
         await nothing_more(w)
 
 
-async def test_what_is_over_the_limit_waits_for_the_next_windows(redis_url: str) -> None:
+async def test_what_is_over_the_limit_waits_for_the_next_windows() -> None:
     """Five issues, two a run, the oldest first: three windows. Each summary says what is left."""
     titles = ["Bug: a", "Bug: b", "Bug: c", "Bug: d", "Bug: e"]
-    async with world(redis_url, titles, policy=policy_file(max_issues=2)) as w:
+    async with world(titles, policy=policy_file(max_issues=2)) as w:
         await w.install()
         done = []
         for _ in range(4):
@@ -153,10 +151,10 @@ async def test_what_is_over_the_limit_waits_for_the_next_windows(redis_url: str)
         await nothing_more(w)
 
 
-async def test_held_decisions_are_not_asked_again(redis_url: str) -> None:
+async def test_held_decisions_are_not_asked_again() -> None:
     """A decision below the confidence has no effect, is named in the summary, and is not paid for
     again until the issue's text changes."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.agent.confidence = 0.3
         assert (await w.run()).status is Status.COMPLETED
         assert w.github.labels(REPOSITORY, 1) == []
@@ -174,9 +172,9 @@ async def test_held_decisions_are_not_asked_again(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_held_decisions_are_asked_again_under_another_policy(redis_url: str) -> None:
+async def test_held_decisions_are_asked_again_under_another_policy() -> None:
     """What a lower threshold would let pass is looked at anew, in the next window."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.agent.confidence = 0.6
         await w.run()
         w.put_policy(policy_file(min_confidence=0.5))
@@ -186,10 +184,10 @@ async def test_held_decisions_are_asked_again_under_another_policy(redis_url: st
         await nothing_more(w)
 
 
-async def test_what_the_model_left_out_is_asked_again(redis_url: str) -> None:
+async def test_what_the_model_left_out_is_asked_again() -> None:
     """A batch that fails for good leaves its issues unanswered: they come again the next day, those
     that were answered do not."""
-    async with world(redis_url, ["Bug: a", "Bug: b", "Bug: c"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b", "Bug: c"], policy=policy_file()) as w:
         w.agent.most = 2
         w.agent.fails = [None, AgentFailed("turns", "spent", retryable=False, cost=Cost())]
         assert (await w.run()).status is Status.COMPLETED
@@ -202,10 +200,10 @@ async def test_what_the_model_left_out_is_asked_again(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_blocked_issue_comes_again(redis_url: str) -> None:
+async def test_blocked_issue_comes_again() -> None:
     """An issue that another run holds is skipped as blocked. It is not decided, so the next window
     takes it again, and that one alone."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.fail(POST_COMMENT, "drop", times=2)

@@ -8,9 +8,9 @@ from triage.contract import Status
 pytestmark = pytest.mark.anyio
 
 
-async def test_first_run_writes_and_second_reuses(redis_url: str) -> None:
+async def test_first_run_writes_and_second_reuses() -> None:
     """Issues are labelled and commented once; the same window again writes nothing."""
-    async with world(redis_url, ["Bug: a", "Question: b", "Enhancement: c"]) as w:
+    async with world(["Bug: a", "Question: b", "Enhancement: c"]) as w:
         first = await w.run()
         assert first.status is Status.COMPLETED
         writes = len([r for r in w.github.requests() if r.method != "GET"])

@@ -40,10 +40,10 @@ def reasons(run: RunRecord, number: int) -> dict[EffectKind, str]:
 
 
 @pytest.mark.parametrize("why", list(DEEDS))
-async def test_between_snapshot_and_write(redis_url: str, why: str) -> None:
+async def test_between_snapshot_and_write(why: str) -> None:
     """An issue that a person labels, closes, locks, transfers or deletes while the model thinks is
     skipped with that reason; the others are written, and the run is completed."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file()) as w:
         w.github.add_repository("acme/web")
         faults = Faults()
 
@@ -60,9 +60,9 @@ async def test_between_snapshot_and_write(redis_url: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("why", list(DEEDS))
-async def test_while_another_issue_is_written(redis_url: str, why: str) -> None:
+async def test_while_another_issue_is_written(why: str) -> None:
     """What people do to an issue just before its turn counts as much."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file()) as w:
         w.github.add_repository("acme/web")
         alice(w)
         w.github.fail(POST_COMMENT, "call after applying", call=lambda _: DEEDS[why](w, 2))
@@ -83,12 +83,10 @@ async def test_while_another_issue_is_written(redis_url: str, why: str) -> None:
         ("deleted", "deleted", "deleted"),
     ],
 )
-async def test_between_comment_and_label(
-    redis_url: str, why: str, comment: str, labels: str
-) -> None:
+async def test_between_comment_and_label(why: str, comment: str, labels: str) -> None:
     """Once the comment is there, a person's label of the same group keeps the bot's away, and so do
     a lock, a transfer and a deletion. On a closed issue what was begun is finished."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_repository("acme/web")
         alice(w)
         w.github.fail(POST_COMMENT, "call after applying", call=lambda _: DEEDS[why](w, 1))
@@ -102,10 +100,10 @@ async def test_between_comment_and_label(
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["webhook", "no webhook"])
-async def test_removed_label_stays_removed(redis_url: str, told: bool) -> None:
+async def test_removed_label_stays_removed(told: bool) -> None:
     """A label that a person removed does not come back, not by ``/retriage`` either, until
     ``/retriage --force``; whether or not the webhook arrived."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         alice(w).unlabel(REPOSITORY, 1, "bug")
         if not told:
@@ -121,9 +119,9 @@ async def test_removed_label_stays_removed(redis_url: str, told: bool) -> None:
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["webhook", "no webhook"])
-async def test_removed_label_stays_removed_the_next_day(redis_url: str, told: bool) -> None:
+async def test_removed_label_stays_removed_the_next_day(told: bool) -> None:
     """The next window does not put it back, even where the issue's text has changed since."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         alice(w).unlabel(REPOSITORY, 1, "bug")
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, body="It crashes at line 3, too.")
@@ -139,10 +137,10 @@ async def test_removed_label_stays_removed_the_next_day(redis_url: str, told: bo
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["webhook", "no webhook"])
-async def test_deleted_comment_is_not_posted_again(redis_url: str, told: bool) -> None:
+async def test_deleted_comment_is_not_posted_again(told: bool) -> None:
     """A bot comment that a person deleted is not posted again until ``/retriage --force``, which
     posts it once."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         alice(w).delete_comment(REPOSITORY, w.own_comments(1)[0].id)
         if not told:
@@ -158,10 +156,10 @@ async def test_deleted_comment_is_not_posted_again(redis_url: str, told: bool) -
         await nothing_more(w, undone=True)
 
 
-async def test_deletion_and_creation_arrive_in_the_wrong_order(redis_url: str) -> None:
+async def test_deletion_and_creation_arrive_in_the_wrong_order() -> None:
     """The webhook of the bot's own comment comes after that of its deletion: it stays deleted, and
     ``--force`` posts it once."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         created = w.github.outbox.drain()
         alice(w).delete_comment(REPOSITORY, w.own_comments(1)[0].id)
@@ -176,10 +174,10 @@ async def test_deletion_and_creation_arrive_in_the_wrong_order(redis_url: str) -
 
 
 @pytest.mark.parametrize("marker", [True, False], ids=["text", "marker"])
-async def test_edited_comment_is_left_until_asked(redis_url: str, marker: bool) -> None:
+async def test_edited_comment_is_left_until_asked(marker: bool) -> None:
     """A person's edit of the bot's comment stays, also where it took the marker away; ``/retriage``
     writes over it."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         own = w.own_comments(1)[0]
         first, _, rest = own.body.partition("\n")
@@ -195,10 +193,10 @@ async def test_edited_comment_is_left_until_asked(redis_url: str, marker: bool) 
         await nothing_more(w)
 
 
-async def test_edited_comment_is_left_by_the_next_window(redis_url: str) -> None:
+async def test_edited_comment_is_left_by_the_next_window() -> None:
     """The issue's text changed, so the next window decides anew: a comment that a person edited is
     left as it is."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         own = w.own_comments(1)[0]
         alice(w).edit_comment(REPOSITORY, own.id, own.body + "\nMind the gap.")
@@ -213,10 +211,10 @@ async def test_edited_comment_is_left_by_the_next_window(redis_url: str) -> None
         await nothing_more(w, undone=True)
 
 
-async def test_comment_deleted_as_it_is_edited(redis_url: str) -> None:
+async def test_comment_deleted_as_it_is_edited() -> None:
     """The comment goes between the bot's look at it and its edit: skipped as a person's removal;
     the label is written all the same, and nothing is posted again."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
         alice(w)
@@ -232,10 +230,10 @@ async def test_comment_deleted_as_it_is_edited(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_own_label_removed_as_the_bot_removes_it(redis_url: str) -> None:
+async def test_own_label_removed_as_the_bot_removes_it() -> None:
     """A person takes the bot's label off at the same moment: it is gone, which is what was wanted,
     and the new label goes on."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")
         alice(w)
@@ -247,10 +245,10 @@ async def test_own_label_removed_as_the_bot_removes_it(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_label_of_a_person_keeps_its_group(redis_url: str) -> None:
+async def test_label_of_a_person_keeps_its_group() -> None:
     """A person's label of an exclusive group: not even ``/retriage`` puts another one beside it,
     nor takes it away."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         alice(w).label(REPOSITORY, 1, "question")
         await w.run()
         assert w.bot_comments(1) == []
@@ -262,10 +260,10 @@ async def test_label_of_a_person_keeps_its_group(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_own_label_that_a_person_put_back_is_theirs(redis_url: str) -> None:
+async def test_own_label_that_a_person_put_back_is_theirs() -> None:
     """A person removed the bot's label and put it on again, and no webhook told so: the last
     ``labeled`` event is theirs, so it stays, and no other of its group comes beside it."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         alice(w).unlabel(REPOSITORY, 1, "bug")
         alice(w).label(REPOSITORY, 1, "bug")
@@ -277,10 +275,10 @@ async def test_own_label_that_a_person_put_back_is_theirs(redis_url: str) -> Non
         await nothing_more(w)
 
 
-async def test_label_that_the_repository_lacks_is_never_made(redis_url: str) -> None:
+async def test_label_that_the_repository_lacks_is_never_made() -> None:
     """GitHub would make an unknown label; the bot does not ask for it, and the summary says why."""
     labels = {"bug": "It does not work", "question": "Asks how", "enhancement": "New"}
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file(labels=labels)) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file(labels=labels)) as w:
         w.github.as_user("maintainer").delete_label(REPOSITORY, "bug")
         assert (await w.run()).status is Status.COMPLETED
         assert w.github.labels(REPOSITORY, 1) == []
@@ -290,9 +288,9 @@ async def test_label_that_the_repository_lacks_is_never_made(redis_url: str) -> 
         await nothing_more(w)
 
 
-async def test_label_deleted_in_mid_run(redis_url: str) -> None:
+async def test_label_deleted_in_mid_run() -> None:
     """A label that goes while the run writes is not sent any more, and so not made again."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
         delete = {"actor": "maintainer", "action": "delete_label", "name": "bug"}
         w.github.fail(POST_LABELS, "act after applying", act=delete)
         report = await w.run()
@@ -303,10 +301,10 @@ async def test_label_deleted_in_mid_run(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_label_deleted_before_it_is_sent_again(redis_url: str) -> None:
+async def test_label_deleted_before_it_is_sent_again() -> None:
     """The request for a label got lost, and the label is gone by the time it would be sent once
     more: it is not made anew."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_LABELS, "drop")
         assert (await w.run()).status is Status.FAILED_AFTER_WRITE
         w.github.as_user("maintainer").delete_label(REPOSITORY, "bug")
@@ -317,10 +315,10 @@ async def test_label_deleted_before_it_is_sent_again(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_second_thoughts_between_two_days(redis_url: str) -> None:
+async def test_second_thoughts_between_two_days() -> None:
     """What people corrected is not asked about again: the next window finds nothing to do, and asks
     the model nothing."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file()) as w:
         await w.run()
         alice(w).unlabel(REPOSITORY, 1, "bug")
         alice(w).delete_comment(REPOSITORY, w.own_comments(2)[0].id)
@@ -334,11 +332,11 @@ async def test_second_thoughts_between_two_days(redis_url: str) -> None:
         await nothing_more(w, undone=True)
 
 
-async def test_own_label_is_exchanged_within_a_minute(redis_url: str) -> None:
+async def test_own_label_is_exchanged_within_a_minute() -> None:
     """What the bot has just taken off does not count as a person's label, however old the listing
     is by which it writes."""
     timing = replace(TIMING, refresh=timedelta(minutes=1))
-    async with world(redis_url, ["Bug: a"], policy=policy_file(), timing=timing) as w:
+    async with world(["Bug: a"], policy=policy_file(), timing=timing) as w:
         alice(w)
         await w.run()
         w.github.as_user("reporter").edit_issue(REPOSITORY, 1, title="Question: a")

@@ -18,10 +18,10 @@ from triage.contract import Evidence, Status
 pytestmark = pytest.mark.anyio
 
 
-async def test_samples_are_taken_at_the_quarters(redis_url: str) -> None:
+async def test_samples_are_taken_at_the_quarters() -> None:
     """The clock reads five times over the absence window, without a lease, an attempt or a change
     of the run; then the run goes on and sends once more."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "drop")
         await w.run()
         before, key = (await w.runs())[0], comment_key(w, 1)
@@ -38,10 +38,10 @@ async def test_samples_are_taken_at_the_quarters(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_hit_by_a_sample(redis_url: str) -> None:
+async def test_hit_by_a_sample() -> None:
     """The lists lag: a later sample shows the comment, and the run goes on at once, long before the
     proof would be complete."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "apply then drop")
         await blind(w, WINDOW * 0.4)
         report = await w.run()
@@ -52,16 +52,16 @@ async def test_hit_by_a_sample(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_hit_by_a_webhook(redis_url: str) -> None:
+async def test_hit_by_a_webhook() -> None:
     """No list shows the comment, but GitHub tells of it: who asks then is admitted, and the comment
     is read by its id."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "apply then drop")
         faults = Faults()
 
         async def grow_blind() -> None:
             for view in LISTS:
-                w.github.fail("GET .", "stale", view=view, lag=60)
+                w.github.fail("GET .", "stale", view=view, lag=WINDOW * 2)
 
         faults.at("after runs.save_plan", grow_blind)
         assert (await w.run(faults=faults)).status is Status.FAILED_AFTER_WRITE
@@ -72,11 +72,10 @@ async def test_hit_by_a_webhook(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_told_and_not_shown_yet(redis_url: str) -> None:
+async def test_told_and_not_shown_yet() -> None:
     """GitHub acknowledged the comment, and reads of it lag for longer than a run waits: the run
     goes on a little later, not at once, so that its continuations do not run out meanwhile."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
-        w.clock.longest = WINDOW / 50
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await blind(w, WINDOW * 0.8, ("comment",))
         report = await w.run()
         assert report.status is Status.FAILED_AFTER_WRITE
@@ -89,10 +88,10 @@ async def test_told_and_not_shown_yet(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_two_sends_unseen(redis_url: str) -> None:
+async def test_two_sends_unseen() -> None:
     """Proved absent, sent once more, proved absent again: a person must look. Nothing is sent a
     third time."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT.replace(r"\d+", "1"), "drop", times=None)
         await w.run()
         await w.settle()
@@ -104,13 +103,13 @@ async def test_two_sends_unseen(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_unsettled_for_a_day(redis_url: str) -> None:
+async def test_unsettled_for_a_day() -> None:
     """Nobody could read for 24 hours: a program does not decide any more."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "drop")
         await w.run()
         w.move(hours=24)
-        await asyncio.sleep(WINDOW + 0.05)
+        await asyncio.sleep(WINDOW + 1)
         report = await w.again()
         assert report is not None
         assert report.status is Status.NEEDS_REVIEW

@@ -41,14 +41,12 @@ def soon(w: World, at: object, least: timedelta, most: timedelta) -> bool:
 
 @pytest.mark.parametrize(
     ("fault", "options"),
-    [("403 secondary", {"retry_after": 1}), ("429", {"retry_after": 1}), ("403 primary", {})],
+    [("403 secondary", {"retry_after": 20}), ("429", {"retry_after": 20}), ("403 primary", {})],
 )
-async def test_limit_before_anything_was_written(
-    redis_url: str, fault: str, options: dict[str, int]
-) -> None:
+async def test_limit_before_anything_was_written(fault: str, options: dict[str, int]) -> None:
     """A refusal proves that nothing happened: failed-before-write, after one request. Asked again
     when GitHub said, the same plan is written."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, fault, **options, **({} if options else {"seconds": 1}))
         report = await w.run()
         assert report.status is Status.FAILED_BEFORE_WRITE
@@ -61,10 +59,10 @@ async def test_limit_before_anything_was_written(
 
 
 @pytest.mark.parametrize("fault", ["403 secondary", "429"])
-async def test_limit_without_a_time(redis_url: str, fault: str) -> None:
+async def test_limit_without_a_time(fault: str) -> None:
     """GitHub does not say how long: a minute. Until then the whole installation writes nothing, and
     who asks by hand finds the budget spent."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, fault)
         report = await w.run()
         assert report.status is Status.FAILED_BEFORE_WRITE
@@ -77,11 +75,11 @@ async def test_limit_without_a_time(redis_url: str, fault: str) -> None:
         await check(w)
 
 
-async def test_limit_in_mid_run(redis_url: str) -> None:
+async def test_limit_in_mid_run() -> None:
     """The comment is there, the label is refused: failed-after-write until GitHub's time has come,
     then the clock goes on where it stopped."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
-        w.github.fail(POST_LABELS, "403 secondary", retry_after=1)
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_LABELS, "403 secondary", retry_after=60)
         report = await w.run()
         assert report.status is Status.FAILED_AFTER_WRITE
         early = await w.run()
@@ -93,13 +91,12 @@ async def test_limit_in_mid_run(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_write_budget_is_spent(redis_url: str) -> None:
+async def test_write_budget_is_spent() -> None:
     """Other runs of the installation used the minute up: the run gives its lease up as waiting, is
     refused with the time until then, goes on from its plan, and neither an attempt nor a
     continuation is counted."""
-    timing = replace(TIMING, longest_pause=SECOND * 0.1)
     titles = ["Bug: a", "Bug: b"]
-    async with world(redis_url, titles, policy=policy_file(), timing=timing, pacing_scale=30) as w:
+    async with world(titles, policy=policy_file(), pacing_scale=1) as w:
         await w.record()
         for _ in range(79):
             await w.ledger.budgets.spend(w.installation)
@@ -118,16 +115,15 @@ async def test_write_budget_is_spent(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_one_write_at_a_time(redis_url: str) -> None:
+async def test_one_write_at_a_time() -> None:
     """With a pause between writes that is longer than a run waits, every write is a wait of its
     own: the run is completed all the same, after as many returns as it has writes."""
-    timing = replace(TIMING, longest_pause=SECOND * 0.05)
+    timing = replace(TIMING, longest_pause=SECOND * 5)
     async with world(
-        redis_url,
         ["Bug: a", "Bug: b", "Bug: c"],
         policy=policy_file(),
         timing=timing,
-        write_interval=SECOND * 0.2,
+        write_interval=SECOND * 20,
     ) as w:
         await w.run()
         reports = await w.settle()
@@ -141,10 +137,10 @@ async def test_one_write_at_a_time(redis_url: str) -> None:
 # --- Refusals -----------------------------------------------------------------------------------
 
 
-async def test_token_expires_before_the_first_write(redis_url: str) -> None:
+async def test_token_expires_before_the_first_write() -> None:
     """GitHub's clock is ahead, and the token that was kept is refused: nothing was written; the
     next attempt has a fresh one."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         faults = Faults()
 
         async def expire() -> None:
@@ -159,9 +155,9 @@ async def test_token_expires_before_the_first_write(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_token_expires_in_mid_run(redis_url: str) -> None:
+async def test_token_expires_in_mid_run() -> None:
     """Between comment and label: the clock goes on at once with a fresh token."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         faults = Faults()
 
         async def expire() -> None:
@@ -174,10 +170,10 @@ async def test_token_expires_in_mid_run(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_token_that_is_always_refused(redis_url: str) -> None:
+async def test_token_that_is_always_refused() -> None:
     """Something was written, and GitHub refuses every token since: the sixth continuation goes to a
     person."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(POST_LABELS, "401", times=None)
         await w.run()
         reports = [report for report in await w.settle() if report.outcome == "ran"]
@@ -194,10 +190,10 @@ async def test_token_that_is_always_refused(redis_url: str) -> None:
     ("fault", "message"),
     [("422", "Validation Failed"), ("403", "Resource not accessible by integration")],
 )
-async def test_what_a_person_must_decide(redis_url: str, fault: str, message: str) -> None:
+async def test_what_a_person_must_decide(fault: str, message: str) -> None:
     """A request that GitHub cannot accept, or may not accept from the App: needs-review, which the
     summary says; the other issues are written."""
-    async with world(redis_url, ["Bug: a", "Question: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Question: b"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, fault, message=message)
         report = await w.run()
         assert report.status is Status.NEEDS_REVIEW
@@ -208,10 +204,10 @@ async def test_what_a_person_must_decide(redis_url: str, fault: str, message: st
         await nothing_more(w)
 
 
-async def test_archived_in_mid_run(redis_url: str) -> None:
+async def test_archived_in_mid_run() -> None:
     """What is archived is left: the rest is skipped, the run is completed; the next one fails
     before any write, and is not tried again."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         act = {"actor": "maintainer", "action": "archive_repository"}
         w.github.fail(POST_COMMENT, "act before applying", act=act)
@@ -226,9 +222,9 @@ async def test_archived_in_mid_run(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_renamed_in_mid_run(redis_url: str) -> None:
+async def test_renamed_in_mid_run() -> None:
     """Repositories are addressed by their id: a new name changes nothing."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         act = {"actor": "maintainer", "action": "rename_repository", "name": "core"}
         w.github.fail(POST_COMMENT, "act before applying", act=act)
         assert (await w.run()).status is Status.COMPLETED
@@ -239,11 +235,11 @@ async def test_renamed_in_mid_run(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_suspended_in_mid_run(redis_url: str) -> None:
+async def test_suspended_in_mid_run() -> None:
     """The installation is suspended: after one refused request the run stops; once it is back, the
     run goes on."""
     timing, titles = replace(TIMING, refresh=MINUTE), ["Bug: a", "Bug: b"]
-    async with world(redis_url, titles, policy=policy_file(), timing=timing) as w:
+    async with world(titles, policy=policy_file(), timing=timing) as w:
         faults = Faults()
 
         async def suspend() -> None:
@@ -258,9 +254,9 @@ async def test_suspended_in_mid_run(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_suspended_installation_starts_nothing(redis_url: str) -> None:
+async def test_suspended_installation_starts_nothing() -> None:
     """The webhook says so: its windows are not due any more, until it is back."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.github.suspend(int(w.installation))
         await w.deliver()
@@ -277,11 +273,11 @@ async def test_suspended_installation_starts_nothing(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("fault", ["502", "drop", "apply then 502"])
-async def test_github_does_not_answer_writes(redis_url: str, fault: str) -> None:
+async def test_github_does_not_answer_writes(fault: str) -> None:
     """Every write gets no answer: the run stops after three in doubt, not after all of them. When
     GitHub is back, each is read back, and sent again where it is proved absent."""
     titles = [f"Bug: {n}" for n in range(8)]
-    async with world(redis_url, titles, policy=policy_file()) as w:
+    async with world(titles, policy=policy_file()) as w:
         w.github.fail(r"POST ^/repos/", fault, times=None)
         report = await w.run()
         assert report.status is Status.FAILED_AFTER_WRITE
@@ -296,9 +292,9 @@ async def test_github_does_not_answer_writes(redis_url: str, fault: str) -> None
         await nothing_more(w)
 
 
-async def test_github_does_not_answer_reads(redis_url: str) -> None:
+async def test_github_does_not_answer_reads() -> None:
     """Nothing can be read: failed-before-write, with a pause; nothing was asked of the model."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.fail(LIST_ISSUES, "502", times=4)
         report = await w.run()
         assert report.status is Status.FAILED_BEFORE_WRITE
@@ -311,10 +307,10 @@ async def test_github_does_not_answer_reads(redis_url: str) -> None:
 # --- The model ----------------------------------------------------------------------------------
 
 
-async def test_model_fails_again_and_again(redis_url: str) -> None:
+async def test_model_fails_again_and_again() -> None:
     """A failure that may pass is tried three times in an attempt, and in five attempts with growing
     pauses; the clock stops then, a person may still ask."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         failure = AgentFailed("overloaded", "529", retryable=True, cost=Cost(estimated_usd=0.01))
         w.agent.fails = [failure] * 15
         for minutes in (1, 2, 4, 8):
@@ -336,9 +332,9 @@ async def test_model_fails_again_and_again(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_model_refuses_for_good(redis_url: str) -> None:
+async def test_model_refuses_for_good() -> None:
     """Out of turns: one session, no second attempt by the clock; a person may ask again."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.agent.fails = [AgentFailed("turns", "spent", retryable=False, cost=Cost())]
         report = await w.run()
         assert (report.status, report.until) == (Status.FAILED_BEFORE_WRITE, None)
@@ -351,10 +347,10 @@ async def test_model_refuses_for_good(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_model_that_answers_nonsense(redis_url: str) -> None:
+async def test_model_that_answers_nonsense() -> None:
     """Answers that do not pass the check are held, each with its reason; nothing is written for
     them, and nobody asks again about the same text."""
-    async with world(redis_url, ["Bug: a", "Nonsense: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Nonsense: b"], policy=policy_file()) as w:
         w.agent.verdict = "See https://example.org and ask @alice."
         assert (await w.run()).status is Status.COMPLETED
         assert [w.bot_comments(n) for n in (1, 2)] == [[], []]

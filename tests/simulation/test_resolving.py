@@ -40,10 +40,10 @@ async def decide(w: World, run: RunRecord, verdict: str) -> RunReport:
 
 
 @pytest.mark.parametrize("verdict", ["done", "abandon"])
-async def test_what_is_not_there_is_given_up(redis_url: str, verdict: str) -> None:
+async def test_what_is_not_there_is_given_up(verdict: str) -> None:
     """GitHub is read once more; what is unseen is skipped as resolved, nothing is sent, and who
     decided stands in the run."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         run = await under_review(w)
         sent = len(w.github.requests("POST", "issues/1/"))
         assert (await decide(w, run, verdict)).status is Status.COMPLETED
@@ -55,9 +55,9 @@ async def test_what_is_not_there_is_given_up(redis_url: str, verdict: str) -> No
         ]
 
 
-async def test_what_landed_after_all_is_adopted(redis_url: str) -> None:
+async def test_what_landed_after_all_is_adopted() -> None:
     """The last request landed late: ``done`` sees the comment and keeps it, the only one."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         run = await under_review(w, landing=True)
         assert (await decide(w, run, "done")).status is Status.COMPLETED
         effects = {e.kind: e.evidence for e in (await w.runs())[0].effects if e.issue == 1}
@@ -65,9 +65,9 @@ async def test_what_landed_after_all_is_adopted(redis_url: str) -> None:
         assert len(w.bot_comments(1)) == 1
 
 
-async def test_retry_sends_it_again(redis_url: str) -> None:
+async def test_retry_sends_it_again() -> None:
     """Intent, sends and continuations start anew: the comment and its label are written once."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         run = await under_review(w)
         assert (await decide(w, run, "retry")).status is Status.COMPLETED
         assert len(w.bot_comments(1)) == 1
@@ -75,9 +75,9 @@ async def test_retry_sends_it_again(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_retry_signs_anew_what_was_tampered_with(redis_url: str) -> None:
+async def test_retry_signs_anew_what_was_tampered_with() -> None:
     """The bot's comment bears a bad signature: a person who says ``retry`` has it written over."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.run()
         comment = w.own_comments(1)[0]
@@ -93,10 +93,10 @@ async def test_retry_signs_anew_what_was_tampered_with(redis_url: str) -> None:
         assert "`question`" in w.bot_comments(1)[0]
 
 
-async def test_by_a_comment_on_the_summary(redis_url: str) -> None:
+async def test_by_a_comment_on_the_summary() -> None:
     """``/retriage resolve KEY done why`` does the same for who may say ``/retriage``; the summary
     names the command."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         run = await under_review(w)
         summary = next(i for i in w.github.issues(REPOSITORY) if i.author == BOT)
@@ -112,9 +112,9 @@ async def test_by_a_comment_on_the_summary(redis_url: str) -> None:
         assert [(r.by, r.why) for r in resolved.resolutions] == [("alice", "nobody misses it")]
 
 
-async def test_only_what_is_under_review(redis_url: str) -> None:
+async def test_only_what_is_under_review() -> None:
     """A run that is done, a run that is not there, a decision that is none: one clear line each."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         run = (await w.runs())[0]
         with pytest.raises(UnresolvableError, match="completed: only needs-review"):

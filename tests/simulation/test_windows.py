@@ -34,10 +34,10 @@ async def started(w: World, key: str | None = None) -> RunReport:
     return report
 
 
-async def test_missed_windows_are_named(redis_url: str) -> None:
+async def test_missed_windows_are_named() -> None:
     """Nobody ticked for three days: the newest window is run, those before it are named in its
     summary, and in that of a second run of the window."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         await w.install()
         await started(w)
@@ -63,10 +63,10 @@ async def test_missed_windows_are_named(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_missed_windows_survive_a_dead_worker(redis_url: str) -> None:
+async def test_missed_windows_survive_a_dead_worker() -> None:
     """The worker dies before it has saved the run: whoever starts the window then still knows what
     was missed."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         await started(w)
         w.move(days=1)
@@ -82,10 +82,10 @@ async def test_missed_windows_survive_a_dead_worker(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_window_refused_by_a_dying_worker_is_started_later(redis_url: str) -> None:
+async def test_window_refused_by_a_dying_worker_is_started_later() -> None:
     """A second tick is refused by a lease whose holder then dies without having saved anything: the
     window stays due, and is started once the lease has lapsed."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.move(days=1)
         faults = Faults()
@@ -100,10 +100,10 @@ async def test_window_refused_by_a_dying_worker_is_started_later(redis_url: str)
         await nothing_more(w)
 
 
-async def test_named_windows_and_the_order_in_which_they_come(redis_url: str) -> None:
+async def test_named_windows_and_the_order_in_which_they_come() -> None:
     """Windows that are asked for by name, the newest one first: each has its own run, the issue one
     comment and one label; a name that is none is refused."""
-    async with world(redis_url, [], policy=policy_file()) as w:
+    async with world([], policy=policy_file()) as w:
         await w.install()
         due = (await w.slot()).due_at
         opened = f"{due - timedelta(days=7):%Y-%m-%dT%H:%M:%SZ}"
@@ -117,9 +117,9 @@ async def test_named_windows_and_the_order_in_which_they_come(redis_url: str) ->
         await nothing_more(w)
 
 
-async def test_two_clocks_and_a_person_at_once(redis_url: str) -> None:
+async def test_two_clocks_and_a_person_at_once() -> None:
     """The window is asked for at every step of its own run: it is run once."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.move(days=1)
         faults = Faults()
@@ -142,9 +142,9 @@ async def test_two_clocks_and_a_person_at_once(redis_url: str) -> None:
 # --- The policy ---------------------------------------------------------------------------------
 
 
-async def test_no_policy_means_nothing(redis_url: str) -> None:
+async def test_no_policy_means_nothing() -> None:
     """Without a policy no run, no write, no question to the model; commands are not answered."""
-    async with world(redis_url, ["Bug: a"], policy=None) as w:
+    async with world(["Bug: a"], policy=None) as w:
         await w.install()
         w.github.add_collaborator(REPOSITORY, "alice", "admin")
         assert await w.window() is None
@@ -153,9 +153,9 @@ async def test_no_policy_means_nothing(redis_url: str) -> None:
         assert (await w.runs(), writes(w), w.agent.asked) == ([], [], [])
 
 
-async def test_policy_that_is_taken_away(redis_url: str) -> None:
+async def test_policy_that_is_taken_away() -> None:
     """The file is removed: nothing is started any more; it comes back: the window starts."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         w.move(days=1)
         w.put_policy(None)
@@ -165,10 +165,10 @@ async def test_policy_that_is_taken_away(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_broken_policy_keeps_the_last_good_one(redis_url: str) -> None:
+async def test_broken_policy_keeps_the_last_good_one() -> None:
     """A file that cannot be used changes nothing: what the last good one allowed goes on, and the
     summary names the line, also in a window without anything else to tell."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         await started(w)
         w.put_policy(
@@ -189,18 +189,18 @@ async def test_broken_policy_keeps_the_last_good_one(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_policy_that_was_never_good(redis_url: str) -> None:
+async def test_policy_that_was_never_good() -> None:
     """There is no last good one: nothing is done."""
-    async with world(redis_url, ["Bug: a"], policy="jobs: [") as w:
+    async with world(["Bug: a"], policy="jobs: [") as w:
         await w.install()
         assert await w.window() is None
         assert (await w.runs(), writes(w)) == ([], [])
 
 
-async def test_organisation_default(redis_url: str) -> None:
+async def test_organisation_default() -> None:
     """The organisation's policy holds where the repository has none, and setting by setting where
     it has one."""
-    async with world(redis_url, ["Bug: a"], policy=None) as w:
+    async with world(["Bug: a"], policy=None) as w:
         w.github.add_repository("acme/.github")
         w.github.put_file("acme/.github", ".github/retriage.yml", policy_file(mode="label"))
         await w.install()
@@ -225,9 +225,9 @@ async def test_organisation_default(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize(("summary", "issues"), [("daily", 2), ("rolling", 1), ("off", 0)])
-async def test_summary_setting(redis_url: str, summary: str, issues: int) -> None:
+async def test_summary_setting(summary: str, issues: int) -> None:
     """One summary issue for each window, one for all of them, or none."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(summary=summary)) as w:
+    async with world(["Bug: a"], policy=policy_file(summary=summary)) as w:
         await w.install()
         for title in ("Bug: b", "Bug: c"):
             w.github.add_issue(REPOSITORY, title, author="reporter")
@@ -241,10 +241,10 @@ async def test_summary_setting(redis_url: str, summary: str, issues: int) -> Non
         await nothing_more(w)
 
 
-async def test_summary_is_a_function_of_all_runs_of_its_window(redis_url: str) -> None:
+async def test_summary_is_a_function_of_all_runs_of_its_window() -> None:
     """Three runs of one window, by other policies: one summary, which counts each issue once, and
     the cost of all."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file(mode="label")) as w:
+    async with world(["Bug: a"], policy=policy_file(mode="label")) as w:
         await w.run()
         number = w.github.add_issue(REPOSITORY, "Question: b", author="reporter")
         w.put_policy(policy_file(mode="comment"))
@@ -261,10 +261,10 @@ async def test_summary_is_a_function_of_all_runs_of_its_window(redis_url: str) -
         await nothing_more(w)
 
 
-async def test_summary_keeps_what_needs_review(redis_url: str) -> None:
+async def test_summary_keeps_what_needs_review() -> None:
     """A run waits for a person; a later run of the window finds the issue held, and is completed.
     The summary goes on saying that somebody is needed."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.github.add_collaborator(REPOSITORY, "alice", "triage")
         w.github.fail(POST_COMMENT, "drop", times=2)
         await w.run()
@@ -278,10 +278,10 @@ async def test_summary_keeps_what_needs_review(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_summary_tells_of_a_run_that_ends_after_a_later_one(redis_url: str) -> None:
+async def test_summary_tells_of_a_run_that_ends_after_a_later_one() -> None:
     """The first run of a window waits for a proof while a second one is completed: at the end the
     summary tells of both as they ended."""
-    async with world(redis_url, ["Bug: a", "Bug: b"], policy=policy_file()) as w:
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
         w.github.fail(POST_COMMENT, "drop")
         assert (await w.run()).status is Status.FAILED_AFTER_WRITE
         w.put_policy(policy_file(min_confidence=0.5))
@@ -295,10 +295,10 @@ async def test_summary_tells_of_a_run_that_ends_after_a_later_one(redis_url: str
         await nothing_more(w)
 
 
-async def test_run_is_not_over_without_its_summary(redis_url: str) -> None:
+async def test_run_is_not_over_without_its_summary() -> None:
     """The summary of the window cannot be read when a second run wants to edit it: the run goes on
     later, and the summary tells of both."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         w.github.add_issue(REPOSITORY, "Bug: b", author="reporter")
         w.put_policy(policy_file(min_confidence=0.5))
@@ -310,9 +310,9 @@ async def test_run_is_not_over_without_its_summary(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_summary_that_a_person_edited_is_left(redis_url: str) -> None:
+async def test_summary_that_a_person_edited_is_left() -> None:
     """Words of a person in the summary stay; ticked boxes are no edit."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         edited = w.summaries()[0] + "\nThanks!"
         w.github.as_user("alice").edit_issue(REPOSITORY, 2, body=edited)
@@ -323,9 +323,9 @@ async def test_summary_that_a_person_edited_is_left(redis_url: str) -> None:
         await nothing_more(w)
 
 
-async def test_summary_is_not_itself_triaged(redis_url: str) -> None:
+async def test_summary_is_not_itself_triaged() -> None:
     """The bot's own issues are in no snapshot, labelled or not."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.run()
         w.move(days=1)
         await started(w)
@@ -334,18 +334,18 @@ async def test_summary_is_not_itself_triaged(redis_url: str) -> None:
         assert read(w.summaries()[0], w.keys).marker is not None
 
 
-async def test_nothing_to_tell_makes_no_summary(redis_url: str) -> None:
+async def test_nothing_to_tell_makes_no_summary() -> None:
     """A window without anything to do leaves no issue behind."""
-    async with world(redis_url, [], policy=policy_file()) as w:
+    async with world([], policy=policy_file()) as w:
         await w.install()
         assert (await started(w)).status is Status.NO_CHANGE
         assert w.summaries() == []
         await check(w)
 
 
-async def test_failed_run_tells_nobody_in_public(redis_url: str) -> None:
+async def test_failed_run_tells_nobody_in_public() -> None:
     """The model fails: no comment, no summary issue; the ledger and the log say why."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         w.agent.fails = [AgentFailed("turns", "spent", retryable=False, cost=Cost())]
         report = await w.run()
         assert report.status is Status.FAILED_BEFORE_WRITE
@@ -355,11 +355,11 @@ async def test_failed_run_tells_nobody_in_public(redis_url: str) -> None:
         await check(w)
 
 
-async def test_hourly_and_weekly_windows(redis_url: str) -> None:
+async def test_hourly_and_weekly_windows() -> None:
     """Other schedules have other names, and the same rules."""
     for every, hours in (("hourly", 1), ("weekly", 24 * 7)):
         schedule = {"every": every, "at": "00:30", "timezone": "Asia/Taipei"}
-        async with world(redis_url, ["Bug: a"], policy=policy_file(schedule=schedule)) as w:
+        async with world(["Bug: a"], policy=policy_file(schedule=schedule)) as w:
             await w.install()
             w.move(hours=hours)
             assert (await started(w)).status is Status.COMPLETED
@@ -370,9 +370,9 @@ async def test_hourly_and_weekly_windows(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["2026-02-30", "2026-W38", "0001-01-01", "9999-12-30"])
-async def test_a_window_that_there_is_not(redis_url: str, key: str) -> None:
+async def test_a_window_that_there_is_not(key: str) -> None:
     """Cron named it before anybody had read the policy: nothing is started or moves on."""
-    async with world(redis_url, ["Bug: a"], policy=policy_file()) as w:
+    async with world(["Bug: a"], policy=policy_file()) as w:
         await w.install()
         assert await w.window(key) is None
         assert await w.runs() == []
@@ -381,10 +381,10 @@ async def test_a_window_that_there_is_not(redis_url: str, key: str) -> None:
         await nothing_more(w)
 
 
-async def test_a_repository_that_no_installation_told_of(redis_url: str) -> None:
+async def test_a_repository_that_no_installation_told_of() -> None:
     """It was made since, or that webhook was lost: its first issue takes it in, and its window
     falls due."""
-    async with world(redis_url, [], policy=policy_file()) as w:
+    async with world([], policy=policy_file()) as w:
         w.github.add_issue(REPOSITORY, "Bug: a", "It fails.", author="reporter")
         await w.deliver()
         record = await w.ledger.repositories.get(w.place.id)

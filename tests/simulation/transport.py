@@ -1,11 +1,15 @@
 """The sandbox GitHub without sockets: an httpx transport over ``GitHub.handle``."""
 
 import asyncio
+from typing import Final
 
 import httpx
 
 from sandbox.github import GitHub
 from sandbox.github.wire import Drop, Hang, Request, Respond
+
+LATENCY_SECONDS: Final = 0.002
+"""What a request takes: nothing happens at the same instant as what it was asked after."""
 
 
 class SandboxTransport(httpx.AsyncBaseTransport):
@@ -15,13 +19,15 @@ class SandboxTransport(httpx.AsyncBaseTransport):
         self._github = github
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = await request.aread()
+        await asyncio.sleep(LATENCY_SECONDS)
         outcome = self._github.handle(
             Request(
                 method=request.method,
                 path=request.url.raw_path.partition(b"?")[0].decode("ascii"),
                 query=request.url.query.decode("ascii"),
                 headers=dict(request.headers),
-                body=await request.aread(),
+                body=body,
             )
         )
         while isinstance(outcome, Hang):

@@ -1,32 +1,35 @@
-"""A world for stories: the sandbox GitHub, a real ledger with short bounds, and workers in it.
+"""A world for stories: the sandbox GitHub, a ledger in memory, and workers in it.
 
-A worker here is the real pipeline behind the real adapters; only the sockets and the model are
-left out. Whoever shall die at a named instant dies by ``Killed``: nothing after it runs.
+A worker here is the real pipeline, and its GitHub adapters are the real ones; only the sockets and
+the model are left out, the ledger is the one of ``tests.simulation.memory``, and time is virtual.
+Whoever shall die at a named instant dies by ``Killed``: nothing after it runs.
 """
 
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
-import redis.asyncio
+import githubkit
+from githubkit.auth.app import AppAuth
+from githubkit.cache import MemCacheStrategy
 
-from ledger.connection import connect
 from ledger.errors import FrozenRunError
-from ledger.ledger import Ledger, open_ledger
 from ledger.records import LEDGER, Due, DueKind, RepositoryRecord
 from ledger.timing import LedgerTiming
 from sandbox.github import GitHub, new_private_key
+from sandbox.github.clock import real_now
 from sandbox.github.seen import SeenComment
+from tests.simulation.memory.ledger import MemoryLedger, MemoryServer, memory_ledger
 from tests.simulation.points import Faults as Faults  # noqa: PLC0414 - given on to the stories
 from tests.simulation.points import Faulty
 from tests.simulation.points import Killed as Killed  # noqa: PLC0414
-from tests.simulation.stand_ins import MemoryArtifacts, RealClock, RuleAgent
+from tests.simulation.stand_ins import MemoryArtifacts, RuleAgent
 from tests.simulation.transport import SandboxTransport
+from tests.simulation.virtual import START, VirtualClock, VirtualLoop
 from triage.asks import Ask, Installed
 from triage.contract import RunRecord
 from triage.delivery import Ignored, interpret
@@ -59,24 +62,12 @@ PRIVATE_KEY = new_private_key()
 KEYS = MarkerKeys((MarkerKey("k1", b"0123456789abcdef"),))
 SECOND = timedelta(seconds=1)
 
-TIMING = Timing(
-    lease=SECOND * 0.6,
-    lock_delay=SECOND * 0.3,
-    absence_window=SECOND * 0.4,
-    request=SECOND * 0.2,
-    margin=SECOND * 0.1,
-    refresh=SECOND * 0,
-)
-
-SLOW = replace(
-    TIMING,
-    lease=SECOND * 1.2,
-    lock_delay=SECOND * 0.6,
-    absence_window=SECOND * 0.5,
-    request=SECOND * 0.5,
-    margin=SECOND * 0.3,
-)
-"""The same for many worlds at once."""
+TIMING = Timing(refresh=SECOND * 0)
+"""The bounds of the program; but what GitHub shows of labels and issues is read before each write.
+"""
+SOON, START_SOON, ENDS = 12, 1.5, 60
+"""In absence windows: what falls due later than that is another story, and so is a window that
+starts later; within the last a run must be over."""
 
 POLICY = """\
 jobs:
@@ -92,8 +83,8 @@ jobs:
 
 def policy_file(**settings: object) -> str:
     """A policy file like POLICY, with these settings instead, whose window fell due some hours ago:
-    it does not change while a test runs."""
-    due = datetime.now(UTC) - timedelta(hours=6)
+    it does not change while a story is told."""
+    due = START - timedelta(hours=6)
     job = {
         "schedule": {"every": "daily", "at": f"{due:%H}:00", "timezone": "UTC"},
         "mode": "comment",
@@ -111,19 +102,18 @@ class World:
     """One organisation with one repository, its ledger, and its workers."""
 
     github: GitHub
-    ledger: Ledger
-    redis: redis.asyncio.Redis
+    ledger: MemoryLedger
+    server: MemoryServer
     timing: Timing
     connection: Connection
     authority: Authority
     installation: str
+    clock: VirtualClock
     agent: RuleAgent = field(default_factory=RuleAgent)
     artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
     lines: list[str] = field(default_factory=list)
     asks: dict[str, Ask] = field(default_factory=dict)
     keys: MarkerKeys = KEYS
-    clock: RealClock = field(default_factory=RealClock)
-    began: float = field(default_factory=time.monotonic)
 
     def log(self, word: str, /, **pairs: object) -> None:
         """The lines that alerts hang on."""
@@ -202,7 +192,7 @@ class World:
             for index, ask in enumerate(() if isinstance(asked, Ignored) else asked):
                 due = Due.ask(delivery.guid, index)
                 self.asks[due.name] = ask
-                await self.ledger.due.add(due, self.clock.now() + SECOND * 0.3)
+                await self.ledger.due.add(due, self.clock.now() + self.timing.lock_delay)
                 report = await commands.handle_due(ask, due, self.ports(owner, faults))
                 reports += [report] if report is not None else []
         return reports
@@ -229,8 +219,8 @@ class World:
     ) -> list[RunReport]:
         """What is due is done, as the clock has it done: each by its own function. A ledger without
         an epoch was lost."""
-        taken = await self.ledger.due.take(self.clock.now(), 100, SECOND * 0.3)
-        if not await self.redis.exists("epoch"):
+        taken = await self.ledger.due.take(self.clock.now(), 100, self.timing.lock_delay)
+        if not self.server.has_epoch:
             taken.insert(0, Due(DueKind.RECOVER, LEDGER))
         done = [await self._act_on(due, self.ports(owner, faults)) for due in taken]
         return [report for report in done if report is not None]
@@ -255,34 +245,43 @@ class World:
             self.log("JOB-FAILED", reason=str(error))
         return None
 
-    async def settle(self, *, within: float = 8.0) -> list[RunReport]:
-        """The clock ticks until nothing falls due any more before long. Fails after ``within``
-        seconds (I7)."""
+    async def settle(self) -> list[RunReport]:
+        """The clock ticks until nothing falls due any more before long. Fails where that does not
+        end (I7)."""
         reports: list[RunReport] = []
-        end = self.clock.monotonic() + within
+        end = self.clock.monotonic() + ENDS * self.timing.absence_window.total_seconds()
         while (pause := await self._next_due()) is not None:
-            assert self.clock.monotonic() < end, f"still due: {await self.ledger.due.upcoming()}"
+            assert self.clock.monotonic() < end, f"I7: due: {await self.ledger.due.upcoming()}"
             await asyncio.sleep(pause)
             reports += await self.tick()
         return reports
 
     async def _next_due(self) -> float | None:
-        """Seconds until something falls due; None where that is more than some seconds."""
-        upcoming = await self.ledger.due.upcoming(1)
-        if not upcoming:
-            return None
-        left = (upcoming[0][1] - self.clock.now()).total_seconds()
-        return max(0.0, left) + 0.01 if left < 5 else None
+        """Seconds until something falls due; None where that is a window still to come, or not
+        before long."""
+        window = self.timing.absence_window
+        for due, at in await self.ledger.due.upcoming():
+            left = at - self.clock.now()
+            if left <= (START_SOON if due.kind is DueKind.START else SOON) * window:
+                return max(0.0, left.total_seconds()) + 0.01
+        return None
+
+    async def stand_still(self, span: timedelta) -> None:
+        """The whole process of this worker stands still, its heartbeat too, as SIGSTOP has it."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.jump(span.total_seconds())
 
     def move(self, **span: float) -> None:
-        """Time passes, for GitHub and for the workers; Redis, which dates leases, keeps its own."""
+        """Time passes, for GitHub and for the workers; the ledger's server, which dates leases,
+        keeps its own."""
         by = timedelta(**span)
         self.clock.ahead += by
         self.github.move_clock(by.total_seconds())
 
     async def lose_ledger(self) -> None:
-        """Redis comes back empty."""
-        await self.redis.flushdb()
+        """The server comes back empty."""
+        self.server.wipe()
 
     async def slot(self) -> Window:
         """The window that is due."""
@@ -332,18 +331,8 @@ class World:
         return [r.marker for r in readings if r.signature is Signature.VALID and r.marker]
 
 
-async def together(
-    redis_url: str, stories: Sequence[Callable[[str], Coroutine[Any, Any, None]]]
-) -> None:
-    """Tell stories at the same time, at most sixteen, each in a database of its own."""
-    async with asyncio.TaskGroup() as group:
-        for number, story in enumerate(stories):
-            group.create_task(story(redis_url.replace("db=0", f"db={number}")))
-
-
 @asynccontextmanager
 async def world(
-    redis_url: str,
     issues: Sequence[str] = ("Bug: it crashes",),
     *,
     policy: str | None = POLICY,
@@ -353,7 +342,8 @@ async def world(
     opened: timedelta = timedelta(0),
 ) -> AsyncIterator[World]:
     """A world with these issues, opened so long ago; their first word is the label that fits."""
-    github = GitHub()
+    clock = VirtualClock()
+    github = GitHub(now=clock.world_now, signers_now=real_now, seed=1)
     github.add_organization("acme")
     github.add_repository(REPOSITORY, id=REPOSITORY_ID)
     for label in ("bug", "enhancement", "question"):
@@ -362,7 +352,6 @@ async def world(
     github.add_app("retriage", 42, private_key=PRIVATE_KEY)
     installation = str(github.install("retriage", "acme", [REPOSITORY]))
     github.set_hook("retriage", "http://127.0.0.1:1/", "")
-    clock = RealClock()
     created = f"{clock.now() - opened:%Y-%m-%dT%H:%M:%SZ}"
     for title in issues:
         reporter = github.as_user("reporter")
@@ -380,17 +369,29 @@ async def world(
         write_interval=write_interval,
         pacing_scale=pacing_scale,
     )
-    async with connection, connect(redis_url) as client:
+    server = MemoryServer(clock.world_now)
+    async with connection:
         made = World(
             github=github,
-            ledger=open_ledger(client, ledger_timing),
-            redis=client,
+            ledger=memory_ledger(server, ledger_timing, monotonic=clock.monotonic),
+            server=server,
             timing=timing,
             connection=connection,
             authority=Authority(AppCredentials("42", PRIVATE_KEY), connection, clock),
             installation=installation,
             clock=clock,
         )
-        await client.flushdb()
+        await _share_signature(connection)
         await made.ledger.epochs.ensure(first=True)
         yield made
+
+
+_SIGNER = AppAuth(githubkit.GitHub(cache_strategy=MemCacheStrategy()), "42", PRIVATE_KEY)
+"""Signs for the App once for many worlds: a signature takes longer than a story."""
+
+
+async def _share_signature(connection: Connection) -> None:
+    """What the signer has made is in the connection's own cache too."""
+    cache = await connection.github.config.cache_strategy.get_async_cache_storage()
+    name = AppAuth.JWT_CACHE_KEY.format(issuer="42")
+    await cache.aset(name, await _SIGNER.aget_jwt(), timedelta(minutes=1))
