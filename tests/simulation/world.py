@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import githubkit
@@ -23,6 +24,8 @@ from ledger.timing import LedgerTiming
 from sandbox.github import GitHub, new_private_key
 from sandbox.github.clock import real_now
 from sandbox.github.seen import SeenComment
+from sandbox.github.webhooks import Delivery
+from tests.simulation.memory.deliveries import Transaction
 from tests.simulation.memory.ledger import MemoryLedger, MemoryServer, memory_ledger
 from tests.simulation.points import Faults as Faults  # noqa: PLC0414 - given on to the stories
 from tests.simulation.points import Faulty
@@ -30,9 +33,9 @@ from tests.simulation.points import Killed as Killed  # noqa: PLC0414
 from tests.simulation.stand_ins import MemoryArtifacts, RuleAgent
 from tests.simulation.transport import SandboxTransport
 from tests.simulation.virtual import START, VirtualClock, VirtualLoop
-from triage.asks import Ask, Installed
+from triage.asks import Installed, parse_ask
 from triage.contract import RunRecord
-from triage.delivery import Ignored, interpret
+from triage.delivery import Ignored, interpret, meaning
 from triage.identifiers import JobKey
 from triage.marker import Marker, MarkerKey, MarkerKeys, Signature, read
 from triage.window import Window
@@ -112,7 +115,7 @@ class World:
     agent: RuleAgent = field(default_factory=RuleAgent)
     artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
     lines: list[str] = field(default_factory=list)
-    asks: dict[str, Ask] = field(default_factory=dict)
+    queue: list[Due] = field(default_factory=list)
     keys: MarkerKeys = KEYS
 
     def log(self, word: str, /, **pairs: object) -> None:
@@ -182,19 +185,42 @@ class World:
     async def deliver(
         self, *, faults: Faults | None = None, owner: str = "worker-1"
     ) -> list[RunReport]:
-        """Every webhook that waits, and those that come of them; what runs came of it. What is
-        asked stays due until it is done."""
+        """Every webhook that waits, and those that come of them; what runs came of it."""
         reports: list[RunReport] = []
         while (delivery := self.github.outbox.take()) is not None:
-            bots = await self.ledger.repositories.bot_ids()
-            content = json.loads(delivery.body)
-            asked = interpret(delivery.event, content, bot_ids=bots, keys=self.keys)
-            for index, ask in enumerate(() if isinstance(asked, Ignored) else asked):
+            await self.receive(delivery)
+            reports += await self.work(faults=faults, owner=owner)
+        return reports
+
+    async def receive(self, delivery: Delivery) -> bool | None:
+        """What the receiver does with a delivery: record it, once, and enqueue what it asks for,
+        which stays due until it is done. False for a duplicate, None for what asks for nothing."""
+        content = json.loads(delivery.body)
+        bots = await self.ledger.repositories.bot_ids()
+        asked = interpret(delivery.event, content, bot_ids=bots, keys=self.keys)
+        if isinstance(asked, Ignored):
+            return None
+        again_at = self.clock.now() + self.timing.lock_delay
+
+        def enqueue(transaction: Transaction) -> None:
+            for index, ask in enumerate(asked):
                 due = Due.ask(delivery.guid, index)
-                self.asks[due.name] = ask
-                await self.ledger.due.add(due, self.clock.now() + self.timing.lock_delay)
-                report = await commands.handle_due(ask, due, self.ports(owner, faults))
-                reports += [report] if report is not None else []
+                text = ask.model_dump_json()
+                self.ledger.deliveries.keep(transaction, due, text, again_at)
+                transaction.add(partial(self.queue.append, due))
+
+        same = meaning(delivery.event, content) or ""
+        return self.ledger.deliveries.accept(delivery.guid, same, enqueue)
+
+    async def work(
+        self, *, faults: Faults | None = None, owner: str = "worker-1"
+    ) -> list[RunReport]:
+        """A worker does what is in the queue; what runs came of it. A job that it took and did not
+        end is lost in the queue, and comes again as due."""
+        reports: list[RunReport] = []
+        while self.queue:
+            report = await self._act_on(self.queue.pop(0), self.ports(owner, faults))
+            reports += [report] if report is not None else []
         return reports
 
     async def say(self, login: str, number: int, text: str) -> list[RunReport]:
@@ -240,10 +266,17 @@ class World:
                 case DueKind.RECOVER:
                     await recovery.recover(due.name, ports)
                 case DueKind.ASK:
-                    return await commands.handle_due(self.asks[due.name], due, ports)
+                    return await self._answer(due, ports)
         except (LeaseLost, LedgerUnavailableError, ReadFailed, FrozenRunError) as error:
             self.log("JOB-FAILED", reason=str(error))
         return None
+
+    async def _answer(self, due: Due, ports: Ports) -> RunReport | None:
+        """Do what a delivery asked for, unless it was tried long enough."""
+        kept = self.ledger.deliveries.asks([due]).get(due)
+        if kept is None:
+            return None
+        return await commands.handle_due(parse_ask(json.loads(kept)), due, ports)
 
     async def settle(self) -> list[RunReport]:
         """The clock ticks until nothing falls due any more before long. Fails where that does not
@@ -282,6 +315,7 @@ class World:
     async def lose_ledger(self) -> None:
         """The server comes back empty."""
         self.server.wipe()
+        self.queue.clear()
 
     async def slot(self) -> Window:
         """The window that is due."""

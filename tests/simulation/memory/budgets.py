@@ -33,7 +33,16 @@ class MemoryBudgets:
             return Wait(timedelta(microseconds=free_at - now))
         kept = tuple(grant for grant in grants[-AN_HOUR:] if grant >= now - self._hour)
         state.grants[installation] = (*kept, now)
-        return Granted()
+        return Granted(now, now / 1_000_000)
+
+    async def answered(self, installation: str, granted: Granted) -> None:
+        """The request of a grant is over: one that took long counts as younger."""
+        late = round(self._minute - self._minute / _LONGER)
+        arrived = self._server.micros - late
+        grants = list(self._server.state.grants.get(installation, ()))
+        if granted.at in grants and arrived > granted.at:
+            grants[grants.index(granted.at)] = arrived
+            self._server.state.grants[installation] = tuple(sorted(grants))
 
     async def block(self, installation: str, until: datetime) -> None:
         """GitHub asked to come back at ``until``: nobody writes before. The latest time counts."""
