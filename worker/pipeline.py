@@ -229,14 +229,20 @@ def _opened(inputs: RunInputs, door: Door, lease: Lease, ports: Ports) -> tuple[
 async def _begin(
     run: RunRecord, lease: Lease, given_up: asyncio.Event, deadline: float, ports: Ports
 ) -> Attempt:
-    """Open the attempt: due again if it dies, then saved, with a writer that keeps to its scope."""
+    """Open the attempt: due again if it dies, then saved, with a writer that keeps to its scope.
+
+    It knows the evidence of earlier attempts from the start: whatever fails first is classified by
+    it.
+    """
     silent = ports.timing.lease + ports.timing.lock_delay
     due = Due(DueKind.CONTINUE, run.inputs.dedupe_key)
     await ports.ledger.due.add(due, ports.clock.now() + silent)
     await ask_twice(lambda: ports.ledger.runs.save(lease, run), ports.clock)
     place = Place(run.inputs.repository_id, run.inputs.repository, run.inputs.installation)
     own = replace(ports, writer=ports.writer.within(run.inputs))
-    return Attempt(own, lease, run, place, deadline, given_up, fence=lease.fence)
+    attempt = Attempt(own, lease, run, place, deadline, given_up, fence=lease.fence)
+    attempt.effects = {effect.effect_key: effect for effect in run.effects}
+    return attempt
 
 
 async def _attempt(
@@ -260,7 +266,6 @@ async def _attempt(
 
 async def _as_it_stands(attempt: Attempt) -> Ending:
     """Nothing more is tried: the run is classified by the evidence that it has."""
-    attempt.effects = {effect.effect_key: effect for effect in attempt.run.effects}
     attempt.planned = await attempt.ports.ledger.runs.plan(attempt.lease.dedupe_key) is not None
     return Ending(attempt.worn_out, retryable=False)
 

@@ -1,108 +1,118 @@
-"""The crash matrix as a table: boundaries of a run, and what a fault there must lead to.
+"""The crash matrix as a table: every boundary of a run against every fault.
 
-A cell is the status when the run is classified, and the next action. Boundaries are points of the
-ports, where a fault can be put exactly. Before them lies the enqueueing of a trigger, whose faults
-are tested with the receiver: a delivery and its job are one transaction (``tests/bot``).
+A cell is *the status when the run is classified → the next action*. A killed worker writes nothing:
+its successor classifies. A 5xx, a refusal and a time-out are those of the request at the boundary,
+or of the next one. Statuses: C completed, NC no-change, FB failed-before-write, FA
+failed-after-write, W waiting, · impossible (``IMPOSSIBLE`` says why). Actions, in their order:
 
-The words of an action: ``t`` take over when the lease lapses, ``w`` the same after the lock delay;
-then ``n`` a new snapshot, ``m`` the model again on the same snapshot, ``p`` go on with the saved
-plan, ``v`` look for a create (seen: adopt it; proved absent: send it once more), ``vL`` read the
-issue and do what is missing, ``g`` ask our own record again and go on, ``z`` nothing.
-
-What a fault cannot do is not in its table: the model's lost reply is a failed session, which has
-no answer; and a 5xx that was applied comes of a write alone.
+==  ================================================================================================
+e   enqueue again                              d   drop the trigger
+n   new attempt, new snapshot                  m   ask the model again on the same snapshot
+p   go on with the saved plan                  z   nothing
+g   ask our own record again and go on         b   give the lease up, come back when told, then …
+t   take over when the lease lapses, then …    w   the same, after the lock delay, then …
+nw  the next window takes it
+v   (creates) seen: adopt it and go on; proved absent: send it once more with the same marker
+vL  (labels) read the issue; do what is missing
+==  ================================================================================================
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
-from triage.contract import Evidence, Status
-from triage.identifiers import EffectKind
+BOUNDARIES: Final = (
+    "enqueue",
+    "lease acquired",
+    "snapshot saved",
+    "model answered",
+    "effect claimed",
+    "comment request sent",
+    "comment acknowledged",
+    "label request sent",
+    "label acknowledged",
+    "read-back",
+    "item status saved",
+    "summary sent",
+    "summary acknowledged",
+    "completed, lease released",
+)
+FAULTS: Final = (
+    "kill -9",
+    "timeout",
+    "lost reply",
+    "5xx, applied",
+    "5xx, not applied",
+    "403 / 429",
+    "lease lost",
+    "Redis down",
+    "duplicate trigger",
+    "stale read",
+)
+
+TABLE: Final = """
+ 0 | e        | e       | e     | ·    | ·      | ·      | ·       | e        | d | ·
+ 1 | FB→t n   | FB→b n  | g     | ·    | FB→b n | FB→b n | FB→t n  | FB→t n   | d | NC→nw
+ 2 | FB→t m   | FB→m    | g     | ·    | FB→m   | FB→b m | FB→t m  | FB→t m/n | d | g
+ 3 | FB→t p/m | FB→p    | g→p   | ·    | FB→m   | FB→b m | FB→t p  | FB→t p/m | d | g
+ 4 | FA→w v   | FA→v    | g     | ·    | ·      | W→b p  | FA→w v  | FA→w v   | d | g
+ 5 | FA→w v   | FA→v    | FA→v  | FA→v | FA→v   | FB→b p | FA→w v  | FA→w v   | d | FA→v
+ 6 | FA→w p   | FA→p    | g     | ·    | ·      | FA→b p | FA→w p  | FA→w v   | d | g
+ 7 | FA→w vL  | FA→vL   | FA→vL | FA→vL| FA→vL  | FA→b p | FA→w vL | FA→w vL  | d | FA→vL
+ 8 | FA→w p   | FA→p    | g     | ·    | ·      | FA→b p | FA→w p  | FA→w vL  | d | g
+ 9 | FA→w v   | FA→v    | g     | ·    | FA→v   | FA→b v | FA→w v  | FA→w v   | d | g
+10 | FA→w p   | FA→p    | g     | ·    | ·      | FA→b p | FA→w v  | FA→w v   | d | g
+11 | FA→w v   | FA→v    | FA→v  | FA→v | FA→v   | FA→b p | FA→w v  | FA→w v   | d | FA→v
+12 | FA→w v   | FA→v    | g     | ·    | ·      | FA→b v | FA→w v  | FA→w v   | d | g
+13 | C→z      | C→z     | C→z   | ·    | ·      | C→z    | C→z     | C→z      | d | C→z
+"""
+
+_ANSWERS_OF_REDIS = "Redis answers here, which has no status 5xx"
+_NO_REQUEST = "no request is sent here that could be refused or fail"
+
+IMPOSSIBLE: Final = {
+    **{(row, "5xx, applied"): "only a write can be applied and answered 5xx" for row in range(14)},
+    (0, "5xx, not applied"): _ANSWERS_OF_REDIS,
+    (0, "403 / 429"): "nothing is asked of GitHub or the model before the run",
+    (0, "lease lost"): "no lease is held yet",
+    (0, "stale read"): "nothing is read of GitHub before the run",
+    **{(row, "5xx, not applied"): _ANSWERS_OF_REDIS for row in (4, 6, 8, 10, 12)},
+    (13, "5xx, not applied"): _NO_REQUEST,
+}
+"""Why a cell is ·, by row and fault; a cell of the table wins."""
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
-    """A row: its number and words, and the call after which the run stands there."""
+class Cell:
+    """A row, a fault, and what must follow. ``status`` is empty where the run goes on to its end;
+    ``steps`` are the letters of the action."""
 
-    number: int
-    words: str
-    point: str
-    when: Callable[[Any], bool] = lambda _: True
+    row: int
+    fault: str
+    status: str
+    steps: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.number} {self.words}"
+        return f"{self.row} {BOUNDARIES[self.row]} x {self.fault}"
+
+    @property
+    def next_row(self) -> int:
+        """The boundary after this one; itself for the last."""
+        return min(self.row + 1, len(BOUNDARIES) - 1)
 
 
-def _kind(kind: EffectKind) -> Callable[[Any], bool]:
-    """Calls whose effect is of this kind."""
-    return lambda args: any(getattr(argument, "kind", None) is kind for argument in args)
+def _cells() -> dict[tuple[int, str], Cell]:
+    found = {}
+    for line in TABLE.strip().splitlines():
+        number, *texts = (part.strip() for part in line.split("|"))
+        for fault, text in zip(FAULTS, texts, strict=True):
+            if text != "·":
+                status, arrow, action = text.partition("→")
+                known = arrow and status in ("C", "NC", "FB", "FA", "W")
+                steps = (action if known else text.replace("→", " ")).split()
+                key = (int(number), fault)
+                found[key] = Cell(*key, status if known else "", tuple(steps))
+    return found
 
 
-def _confirms(args: Any) -> bool:
-    effects = args[1] if len(args) > 1 and isinstance(args[1], list) else []
-    return any(effect.evidence is Evidence.CONFIRMED for effect in effects)
-
-
-BOUNDARIES = (
-    Boundary(1, "lease acquired", "after leases.acquire"),
-    Boundary(2, "snapshot saved", "after runs.save_snapshot"),
-    Boundary(3, "model answered", "after agent.decide"),
-    Boundary(3, "plan saved", "after runs.save_plan"),
-    Boundary(4, "effect claimed", "after effects.claim", _kind(EffectKind.COMMENT)),
-    Boundary(5, "comment request sent", "after writer.create_comment"),
-    Boundary(6, "comment acknowledged", "after effects.acknowledge", _kind(EffectKind.COMMENT)),
-    Boundary(7, "label request sent", "after writer.add_labels"),
-    Boundary(8, "label acknowledged", "after effects.acknowledge", _kind(EffectKind.LABELS)),
-    Boundary(9, "read-back", "after reader.comment"),
-    Boundary(10, "item status saved", "after runs.save_effects", _confirms),
-    Boundary(11, "summary sent", "after writer.create_issue"),
-    Boundary(12, "summary acknowledged", "after effects.acknowledge", _kind(EffectKind.SUMMARY)),
-    Boundary(13, "completed, lease released", "after runs.settle"),
-)
-
-FB, FA, C = Status.FAILED_BEFORE_WRITE, Status.FAILED_AFTER_WRITE, Status.COMPLETED
-
-KILLED: dict[str, tuple[Status, str]] = {
-    "1 lease acquired": (FB, "t n"),
-    "2 snapshot saved": (FB, "t m"),
-    "3 model answered": (FB, "t m"),
-    "3 plan saved": (FB, "t p"),
-    "4 effect claimed": (FA, "w v"),
-    "5 comment request sent": (FA, "w v"),
-    "6 comment acknowledged": (FA, "w p"),
-    "7 label request sent": (FA, "w vL"),
-    "8 label acknowledged": (FA, "w p"),
-    "9 read-back": (FA, "w v"),
-    "10 item status saved": (FA, "w p"),
-    "11 summary sent": (FA, "w v"),
-    "12 summary acknowledged": (FA, "w v"),
-    "13 completed, lease released": (C, "z"),
-}
-
-LOST: dict[str, tuple[Status, str]] = {
-    "1 lease acquired": (C, "own token, g"),
-    "2 snapshot saved": (C, "g"),
-    "3 plan saved": (C, "g p"),
-    "4 effect claimed": (C, "g, the lost claim is not sent"),
-    "5 comment request sent": (FA, "v"),
-    "6 comment acknowledged": (C, "g"),
-    "7 label request sent": (FA, "vL"),
-    "8 label acknowledged": (C, "g"),
-    "9 read-back": (C, "retry the GET"),
-    "10 item status saved": (C, "g"),
-    "11 summary sent": (FA, "v"),
-    "12 summary acknowledged": (C, "g C"),
-    "13 completed, lease released": (C, "z"),
-}
-
-APPLIED_5XX: dict[str, tuple[Status, str]] = {
-    "5 comment request sent": (FA, "v"),
-    "7 label request sent": (FA, "vL"),
-    "11 summary sent": (FA, "v"),
-}
-
-
-def boundary(name: str) -> Boundary:
-    """The row of that name."""
-    return next(row for row in BOUNDARIES if str(row) == name)
+CELLS: Final = _cells()
+"""What is possible, by row and fault."""

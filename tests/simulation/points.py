@@ -13,7 +13,8 @@ class Killed(BaseException):
 
 
 class Faulty:
-    """A port whose calls can be met: ``before`` and ``after`` a method a function runs, once."""
+    """A port whose calls can be met: ``before`` and ``after`` a method a function runs, once. What
+    is given before it keeps the call from happening."""
 
     def __init__(self, port: object, name: str, faults: "Faults") -> None:
         self._port = port
@@ -28,8 +29,11 @@ class Faulty:
             return real
 
         async def met(*args: Any, **kwargs: Any) -> Any:
-            await self._faults.meet(f"before {self._name}.{method}", args)
+            instead = await self._faults.meet(f"before {self._name}.{method}", args)
+            if instead is not None:
+                return instead
             result = await real(*args, **kwargs)
+            self._faults.saw(f"{self._name}.{method}", args, result)
             instead = await self._faults.meet(f"after {self._name}.{method}", args)
             return result if instead is None else instead
 
@@ -40,14 +44,26 @@ Deed = Callable[[], Awaitable[object]]
 
 
 @dataclass
+class Armed:
+    """A deed at a point, when it is passed for the last of ``left`` times."""
+
+    point: str
+    when: Callable[[Any], bool]
+    do: Deed
+    left: int
+
+
+@dataclass
 class Faults:
     """What happens at named instants: a point, with which arguments, and what then, once each."""
 
-    armed: list[tuple[str, Callable[[Any], bool], Deed]] = field(default_factory=list)
+    armed: list["Armed"] = field(default_factory=list)
 
-    def at(self, point: str, do: Deed, when: Callable[[Any], bool] = lambda _: True) -> None:
-        """Run ``do`` the next time that ``point`` is passed with arguments that fit."""
-        self.armed.append((point, when, do))
+    def at(
+        self, point: str, do: Deed, when: Callable[[Any], bool] = lambda _: True, *, nth: int = 1
+    ) -> None:
+        """Run ``do`` the n-th time from now that ``point`` is passed with arguments that fit."""
+        self.armed.append(Armed(point, when, do, nth))
 
     def kill_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
         """The worker dies there."""
@@ -63,20 +79,28 @@ class Faults:
 
         self.at(point, lose, when)
 
-    def unsure_at(self, point: str, when: Callable[[Any], bool] = lambda _: True) -> None:
+    def unsure_at(
+        self, point: str, when: Callable[[Any], bool] = lambda _: True, *, nth: int = 1
+    ) -> None:
         """A claim is recorded, and its reply is lost."""
 
         async def unsure() -> Unclaimed:
             return Unclaimed.UNSURE
 
-        self.at(point, unsure, when)
+        self.at(point, unsure, when, nth=nth)
+
+    def saw(self, call: str, args: Any, result: object) -> None:
+        """What a call came to, whatever its caller gets to know of it."""
 
     async def meet(self, point: str, args: Any) -> object:
         """A point is passed; what its deed gives replaces the call's result, None does not."""
         for entry in list(self.armed):
-            if entry[0] == point and entry[1](args):
+            if entry.point == point and entry.when(args):
+                entry.left -= 1
+                if entry.left:
+                    continue
                 self.armed.remove(entry)
-                given = await entry[2]()
+                given = await entry.do()
                 if isinstance(given, Unclaimed):
                     return given
         return None

@@ -1,11 +1,12 @@
 """GitHub refuses, limits, is down; the model fails: who comes back when, and what was written."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from sandbox.github.faults import LIST_ISSUES, POST_COMMENT, POST_LABELS
+from sandbox.github.faults import LIST_ISSUES, POST_COMMENT, POST_ISSUE, POST_LABELS
 from tests.simulation.invariants import check, nothing_more, writes
 from tests.simulation.world import (
     REPOSITORY,
@@ -361,4 +362,21 @@ async def test_model_that_answers_nonsense() -> None:
         assert len(w.agent.asked) == 1
         run = (await w.runs())[0]
         assert [effect.evidence for effect in run.effects] == [Evidence.CONFIRMED]
+        await nothing_more(w)
+
+
+async def test_what_was_written_is_known_before_anything_is_read() -> None:
+    """A continuation that cannot even read the repository is not failed-before-write: comment and
+    label stand on GitHub."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_ISSUE, "apply then drop")
+        assert (await w.run()).status is Status.FAILED_AFTER_WRITE
+        await asyncio.sleep(TIMING.absence_window.total_seconds())
+        w.github.fail(r"GET ^/repos/[^/]+/[^/]+$", "502", times=4)
+        report = await w.again()
+        assert report is not None
+        assert report.status is Status.FAILED_AFTER_WRITE
+        await check(w)
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
         await nothing_more(w)

@@ -219,7 +219,7 @@ class World:
         end is lost in the queue, and comes again as due."""
         reports: list[RunReport] = []
         while self.queue:
-            report = await self._act_on(self.queue.pop(0), self.ports(owner, faults))
+            report = await self.act_on(self.queue.pop(0), self.ports(owner, faults))
             reports += [report] if report is not None else []
         return reports
 
@@ -248,10 +248,11 @@ class World:
         taken = await self.ledger.due.take(self.clock.now(), 100, self.timing.lock_delay)
         if not self.server.has_epoch:
             taken.insert(0, Due(DueKind.RECOVER, LEDGER))
-        done = [await self._act_on(due, self.ports(owner, faults)) for due in taken]
+        done = [await self.act_on(due, self.ports(owner, faults)) for due in taken]
         return [report for report in done if report is not None]
 
-    async def _act_on(self, due: Due, ports: Ports) -> RunReport | None:
+    async def act_on(self, due: Due, ports: Ports) -> RunReport | None:
+        """Do one thing that is due, as its job does it."""
         try:
             match due.kind:
                 case DueKind.START:
@@ -283,13 +284,13 @@ class World:
         end (I7)."""
         reports: list[RunReport] = []
         end = self.clock.monotonic() + ENDS * self.timing.absence_window.total_seconds()
-        while (pause := await self._next_due()) is not None:
+        while (pause := await self.next_due()) is not None:
             assert self.clock.monotonic() < end, f"I7: due: {await self.ledger.due.upcoming()}"
             await asyncio.sleep(pause)
             reports += await self.tick()
         return reports
 
-    async def _next_due(self) -> float | None:
+    async def next_due(self) -> float | None:
         """Seconds until something falls due; None where that is a window still to come, or not
         before long."""
         window = self.timing.absence_window

@@ -129,6 +129,8 @@ async def _ask(attempt: Attempt, snapshot: Snapshot) -> Plan:
         left = policy.budget_usd.cold - cost.estimated_usd
         if left <= 0 or attempt.out_of_time:
             reason = "budget" if left <= 0 else "deadline"
+            if not answers:
+                raise AgentFailed(reason, "nothing was asked", retryable=True, cost=cost)
             attempt.ports.log("AGENT-PARTIAL", reason=reason, answered=len(answers))
             break
         request = AgentRequest(
