@@ -11,7 +11,12 @@ from sandbox.github.faults import (
     LIST_ISSUES,
     POST_ACCESS,
 )
-from tests.worker.test_github_world import REPOSITORY_ID, World, world
+from tests.worker.test_github_world import (
+    REPOSITORY_ID,
+    World,
+    either_carrier,  # noqa: F401 - a fixture
+    world,
+)
 from triage.policy import PolicyError
 from triage.snapshot import Issue
 from worker.github.reads import PAUSE_SECONDS
@@ -20,6 +25,9 @@ from worker.ports import Gone, Place, ReadFailed, RepositoryNow, Timing
 
 POLICY = "jobs:\n  daily-issue-triage:\n    labels: {bug: A fault}\n"
 SHARED = "jobs:\n  daily-issue-triage:\n    max_issues: 7\n"
+
+
+pytestmark = pytest.mark.usefixtures("either_carrier")
 
 
 @pytest.fixture

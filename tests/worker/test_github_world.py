@@ -1,10 +1,10 @@
-"""A sandbox GitHub over HTTP, and the reader and writer of a run in it: for the tests beside."""
+"""A sandbox GitHub, over HTTP or in the same process; reader and writer of a run in it."""
 
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +13,7 @@ import pytest
 from ledger.records import Claim, Lease
 from sandbox.github import GitHub, new_private_key
 from sandbox.github.server import GitHubServer
+from tests.simulation.transport import SandboxTransport
 from triage.contract import RunEffect
 from triage.identifiers import EffectKind, Family, effect_key
 from triage.marker import MarkerKey, MarkerKeys, body_digest, stamp
@@ -37,6 +38,24 @@ PRIVATE_KEY = new_private_key()
 def anyio_backend() -> str:
     """The program runs on asyncio alone."""
     return "asyncio"
+
+
+@dataclass
+class Carrier:
+    """What carries the requests: HTTP over loopback, or the call that simulations use."""
+
+    in_process: bool = False
+
+
+CARRIER = Carrier()
+
+
+@pytest.fixture(params=["over HTTP", "in process"])
+def either_carrier(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The test holds for both: what a simulation shows is what HTTP does."""
+    CARRIER.in_process = request.param == "in process"
+    yield
+    CARRIER.in_process = False
 
 
 @dataclass
@@ -101,12 +120,15 @@ async def world(
         if as_account
         else AppCredentials("42", PRIVATE_KEY)
     )
-    with GitHubServer(github) as server:
+    with ExitStack() as stack:
+        in_process = CARRIER.in_process
+        server = None if in_process else stack.enter_context(GitHubServer(github))
         connection = Connection(
             clock=clock,
             timing=timing or Timing(),
-            api_url=server.url,
+            api_url=github.base_url if server is None else server.url,
             count=lambda kind: counted.update([kind]),
+            transport=SandboxTransport(github) if in_process else None,
         )
         async with connection:
             authority = Authority(credentials, connection, clock)

@@ -27,6 +27,7 @@ from tests.worker.test_github_world import (
     World,
     body,
     claim,
+    either_carrier,  # noqa: F401 - a fixture
     world,
 )
 from triage.contract import RunInputs
@@ -37,6 +38,8 @@ from worker.github.connection import Connection
 from worker.github.scope import OutOfScopeError
 from worker.github.writer import RestWriter
 from worker.ports import Gone, Landed, Late, Outcome, Place, Refusal, Refused, Timing, Unknown
+
+pytestmark = pytest.mark.usefixtures("either_carrier")
 
 
 @pytest.fixture
