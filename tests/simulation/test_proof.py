@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sandbox.github.faults import POST_COMMENT
+from sandbox.github.faults import POST_COMMENT, POST_ISSUE
 from tests.simulation.invariants import check, nothing_more
 from tests.simulation.sight import LISTS, WINDOW, blind, comment_key
 from tests.simulation.world import (
@@ -49,6 +49,33 @@ async def test_hit_by_a_sample() -> None:
         reports = await w.settle()
         assert reports[-1].status is Status.COMPLETED
         assert len(w.github.requests("POST", "/comments")) == 1
+        await nothing_more(w)
+
+
+@pytest.mark.parametrize("hidden", ["issue_comments", "repository_comments"])
+async def test_hit_in_one_view_of_two(hidden: str) -> None:
+    """One view of the comments does not show it for longer than the absence window; the other one
+    does, and any hit wins."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_COMMENT, "apply then drop")
+        await blind(w, WINDOW * 2, (hidden,))
+        await w.run()
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
+        assert len(w.github.requests("POST", "/comments")) == 1
+        await nothing_more(w)
+
+
+@pytest.mark.parametrize("hidden", ["issues", "issues_by_creator"])
+async def test_summary_in_one_view_of_two(hidden: str) -> None:
+    """The same of the summary: by its creator, or by when it was updated."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_ISSUE, "apply then drop")
+        await blind(w, WINDOW * 2, (hidden,))
+        await w.run()
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
+        assert len(w.summaries()) == 1
         await nothing_more(w)
 
 

@@ -302,16 +302,16 @@ class World:
 
     async def stand_still(self, span: timedelta) -> None:
         """The whole process of this worker stands still, its heartbeat too, as SIGSTOP has it."""
+        self._jump(span)
+
+    def move(self, **span: float) -> None:
+        """Time passes while nobody works."""
+        self._jump(timedelta(**span))
+
+    def _jump(self, span: timedelta) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         loop.jump(span.total_seconds())
-
-    def move(self, **span: float) -> None:
-        """Time passes, for GitHub and for the workers; the ledger's server, which dates leases,
-        keeps its own."""
-        by = timedelta(**span)
-        self.clock.ahead += by
-        self.github.move_clock(by.total_seconds())
 
     async def lose_ledger(self) -> None:
         """The server comes back empty."""

@@ -1,0 +1,1 @@
+"""The proof that the promise holds: what ``script/simulate`` runs, and its report."""
