@@ -240,7 +240,7 @@ async def _enqueued(cell: Cell) -> None:
 
 
 async def trigger(cell: Cell, w: World) -> None:
-    """The trigger is given, and befallen by this fault; what was asked for is in the queue or due."""
+    """The trigger is given, and this fault befalls it; what was asked for is queued or due."""
     guid = w.github.webhooks.deliveries[-1].guid
     w.github.outbox.drain()
     await _TRIGGERS[cell.fault](w, guid)

@@ -74,7 +74,7 @@ def _armed(pair: Pair, w: World) -> tuple[list[Strike], Faults]:
 
 
 async def _trigger(pair: Pair, w: World) -> None:
-    """The faults of row 0 befall the trigger; otherwise the App is installed, and its window due."""
+    """The faults of row 0 befall the trigger; else the App is installed, and its window due."""
     befalls = [cell for cell in (pair.first, pair.second) if cell.row == 0]
     if not befalls:
         await w.install()

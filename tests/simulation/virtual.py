@@ -58,11 +58,12 @@ class VirtualClock:
     def __init__(self) -> None:
         self._tokens = itertools.count(1)
         self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
         self.ahead = timedelta(0)
 
     def world_now(self) -> datetime:
-        """The time that GitHub and the ledger's server go by."""
-        return START + timedelta(seconds=self._loop.time())
+        """The time that GitHub and the ledger's server go by: every story begins at START."""
+        return START + timedelta(seconds=self._loop.time() - self._began)
 
     def now(self) -> datetime:
         """The wall-clock time of the workers."""
