@@ -9,8 +9,13 @@ GitHub counts a request when it arrives, some time after its grant. Were that de
 nothing would be needed; so the windows here are 1.5 % longer than GitHub's, and a request may
 arrive that much less late than the one a window before it: 0.9 seconds for the minute, 54 for the
 hour. That costs 1.5 % of the limit. At one write a second the minute's is never reached.
+
+A request that was answered later than those 0.9 seconds may have arrived as late: from then on its
+grant counts as so much younger that GitHub's minute, too, is over for it when the one here is.
 """
 
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import redis.asyncio
@@ -44,7 +49,15 @@ if free_at > now then return string.format('%.0f', free_at - now) end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now - hour))
 redis.call('ZADD', KEYS[1], string.format('%.0f', now), string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(hour / 1000) + 1000)
-return '0'
+return string.format('%.0f', -now)
+"""
+
+# KEYS: the grants. ARGV: the grant, and how late its request may arrive; microseconds.
+_LATE = """
+local time = redis.call('TIME')
+local arrived = time[1] * 1000000 + time[2] - tonumber(ARGV[2])
+redis.call('ZADD', KEYS[1], 'XX', 'GT', string.format('%.0f', arrived), ARGV[1])
+return 1
 """
 
 _BLOCK = """
@@ -56,16 +69,27 @@ return 1
 
 
 class Budgets:
-    """One write budget per installation, shared by all workers."""
+    """One write budget per installation, shared by all workers.
 
-    def __init__(self, redis: redis.asyncio.Redis, timing: LedgerTiming) -> None:
+    ``monotonic`` is the clock by which a late answer is told, in seconds.
+    """
+
+    def __init__(
+        self,
+        redis: redis.asyncio.Redis,
+        timing: LedgerTiming,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._redis = redis
+        self._monotonic = monotonic
         interval = timing.write_interval / timedelta(microseconds=1)
         minute, hour = (
             seconds * 1_000_000 * _LONGER / timing.pacing_scale for seconds in (60, 3600)
         )
         self._bounds = [round(interval), A_MINUTE, round(minute), AN_HOUR, round(hour)]
+        self._late = minute - minute / _LONGER
         self._spend = Script(redis, _SPEND)
+        self._note_late = Script(redis, _LATE)
         self._block = Script(redis, _BLOCK)
 
     async def spend(self, installation: str) -> Granted | Wait:
@@ -73,9 +97,18 @@ class Budgets:
 
         ``Wait.delay`` is when there may be room: others may have taken it by then.
         """
-        keys = [_grants(installation), _blocked(installation)]
+        keys, asked = [_grants(installation), _blocked(installation)], self._monotonic()
         delay = int(await self._spend(keys, self._bounds))
-        return Wait(timedelta(microseconds=delay)) if delay else Granted()
+        return Wait(timedelta(microseconds=delay)) if delay > 0 else Granted(-delay, asked)
+
+    async def answered(self, installation: str, granted: Granted) -> None:
+        """The request of a grant is over, whatever came of it. Costs nothing where that was soon.
+
+        Raises LedgerUnavailableError.
+        """
+        if (self._monotonic() - granted.asked) * 1_000_000 > self._late:
+            late = [str(granted.at), str(round(self._late))]
+            await self._note_late([_grants(installation)], late)
 
     async def block(self, installation: str, until: datetime) -> None:
         """GitHub asked to come back at ``until``: nobody writes before. The latest time counts."""

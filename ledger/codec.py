@@ -1,5 +1,7 @@
-"""How values stand in Redis: text as UTF-8, moments as whole milliseconds, models as JSON."""
+"""How values stand in Redis: text as UTF-8, moments as whole milliseconds, models as JSON, large
+and final ones packed."""
 
+import lzma
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,12 +13,20 @@ from ledger.errors import LedgerCorruptError
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_XZ = b"\xfd7zXZ"
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 20}]
+
 
 def text(value: bytes | str | None) -> str:
-    """A reply as text; nothing is the empty text."""
+    """A reply as text; nothing is the empty text. What is no text survives, for ``raw``."""
     if value is None:
         return ""
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
+
+
+def raw(value: str) -> bytes:
+    """The bytes that ``text`` made this of."""
+    return value.encode(errors="surrogateescape")
 
 
 def texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
@@ -49,11 +59,18 @@ def packed(model: BaseModel) -> bytes:
     return zlib.compress(model.model_dump_json().encode())
 
 
+def packed_for_good(model: BaseModel) -> bytes:
+    """The same for what is kept for long: a tenth to a fifth smaller, ten times as slow."""
+    return lzma.compress(model.model_dump_json().encode(), check=lzma.CHECK_CRC32, filters=_FILTERS)
+
+
 def unpacked(kind: type[Model], blob: bytes | str) -> Model:
-    """Read ``packed`` back. Raises LedgerCorruptError."""
+    """Read ``packed`` or ``packed_for_good`` back. Raises LedgerCorruptError."""
+    whole = blob.encode() if isinstance(blob, str) else blob
     try:
-        return parsed(kind, zlib.decompress(blob.encode() if isinstance(blob, str) else blob))
-    except zlib.error as error:
+        json = lzma.decompress(whole) if whole.startswith(_XZ) else zlib.decompress(whole)
+        return parsed(kind, json)
+    except (zlib.error, lzma.LZMAError) as error:
         raise LedgerCorruptError(f"a stored {kind.__name__} cannot be unpacked") from error
 
 

@@ -39,14 +39,14 @@ def open_ledger(
 ) -> Ledger:
     """The ledger behind a client of ``ledger.connection.connect``. Nothing is sent yet.
 
-    ``monotonic`` is the clock of the claims' deadlines, in seconds.
+    ``monotonic`` is the clock of the claims' deadlines and of late answers, in seconds.
     """
     return Ledger(
         leases=Leases(redis, timing),
         runs=Runs(redis, timing),
         effects=Effects(redis, timing, monotonic),
         due=DueSet(redis),
-        budgets=Budgets(redis, timing),
+        budgets=Budgets(redis, timing, monotonic),
         repositories=Repositories(redis, timing),
         epochs=Epochs(redis, timing),
         counters=Counters(redis),

@@ -186,7 +186,14 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """A write may be sent now."""
+    """A write may be sent now.
+
+    ``at`` is when it was granted, in microseconds of the server; ``asked`` when room was asked for,
+    in seconds of the monotonic clock.
+    """
+
+    at: int = 0
+    asked: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 import redis.asyncio
 from pydantic import TypeAdapter
 
-from ledger.codec import parsed, text
+from ledger.codec import parsed, raw, text
 from ledger.connection import answered
 from ledger.records import Report, RepositoryRecord
 from ledger.timing import LedgerTiming, milliseconds
@@ -83,7 +83,7 @@ class Repositories:
                 _decisions(repository_id, input_version), [str(id_) for id_ in issue_ids]
             )
         return {
-            id_: text(digest)
+            id_: raw(text(digest)).hex()
             for id_, digest in zip(issue_ids, found, strict=True)
             if digest is not None
         }
@@ -100,7 +100,7 @@ class Repositories:
         key = _decisions(repository_id, input_version)
         with answered():
             async with self._redis.pipeline(transaction=True) as writes:
-                writes.hset(key, mapping={str(id_): digest for id_, digest in digests.items()})
+                writes.hset(key, items=_raw(digests))
                 writes.pexpire(key, self._retention)
                 await writes.execute()
 
@@ -128,6 +128,11 @@ class Repositories:
         with answered():
             stored = await self._redis.get(f"report:{path}")
         return None if stored is None else _REPORT.validate_json(stored)
+
+
+def _raw(digests: Mapping[int, str]) -> list[str | bytes]:
+    """Issue id and digest in turn, the digest as 32 bytes."""
+    return [part for id_, digest in digests.items() for part in (str(id_), bytes.fromhex(digest))]
 
 
 def _decisions(repository_id: int, input_version: str) -> str:

@@ -32,7 +32,8 @@ return 'ok'
 """
 )
 
-# ARGV: 4 what is saved, as JSON; 5 the record; 6 the snapshot without its bodies, or nothing.
+# ARGV: 4 what is saved, as JSON; 5 the record. Of a run that is over, 6 the snapshot without its
+# bodies, or nothing; 7 the sealed run, 8 the digest of the evidence in it.
 SAVE = """
 local run, now = cjson.decode(ARGV[4]), now_ms()
 
@@ -82,6 +83,42 @@ local function finish()
   end
 end
 
+-- What all runs know of an effect, written anew without what says nothing now: a hash that has or
+-- once had a long field takes twice the room. A long address of a comment is in the run alone then.
+local function shrink(key)
+  local fields, kept = hash(key), {}
+  if fields.holder or not fields.kind then return end
+  local silent = {pending = '0', tombstone = '0', samples = '', intended = fields.intended}
+  if fields.kind == 'comment' and #(fields.url or '') > 64 then silent.url = fields.url end
+  for name, value in pairs(fields) do
+    if silent[name] ~= value then
+      table.insert(kept, name)
+      table.insert(kept, value)
+    end
+  end
+  redis.call('DEL', key)
+  redis.call('HSET', key, unpack(kept))
+end
+
+-- The evidence is frozen: all of the run becomes one value, if nothing was written since it was
+-- made.
+local function seal()
+  if not is_final(run.status) then return end
+  local fields, names = hash(KEYS[2]), {}
+  for name in pairs(fields) do
+    if string.sub(name, 1, 2) == 'e:' then table.insert(names, name) end
+  end
+  table.sort(names)
+  local whole = {}
+  for at, name in ipairs(names) do whole[at] = name .. fields[name] end
+  if redis.sha1hex(table.concat(whole)) ~= ARGV[8] then return end
+  redis.call('HSET', KEYS[2], 'record', ARGV[7])
+  for _, name in ipairs(names) do
+    redis.call('HDEL', KEYS[2], name)
+    shrink('effect:' .. string.sub(name, 3))
+  end
+end
+
 local function forget_expired()
   local over = redis.call('ZRANGEBYSCORE', 'runs:expiring', '-inf', now, 'LIMIT', 0, 10)
   for _, trace in ipairs(over) do
@@ -92,10 +129,18 @@ local function forget_expired()
   end
 end
 
+-- What an end freezes has to be here. A server that was set back, or a replica that took its place,
+-- may have the lease and lack the evidence: whoever settles there has lost its run.
+local function is_whole()
+  local settled = count_effects(KEYS[2], '"evidence":"confirmed"', '"evidence":"skipped"')
+  return settled >= run.effects
+end
+
 if run.ending and redis.call('HGET', KEYS[2], 'settled') == ARGV[1] then return 'ok' end
 if not remaining(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) then return 'lease-lost' end
 local old = redis.call('HGET', KEYS[2], 'status')
 if old and is_final(old) and old ~= run.status then return 'frozen' end
+if is_final(run.status) and old ~= run.status and not is_whole() then return 'lease-lost' end
 
 redis.call('HSET', KEYS[2],
   'record', ARGV[5], 'status', run.status, 'force', run.force and '1' or '0')
@@ -105,13 +150,17 @@ if is_final(run.status) and old ~= run.status then
   if ARGV[6] ~= '' then redis.call('SET', KEYS[3], ARGV[6]) end
   finish()
 end
-if not run.ending then return 'ok' end
+if not run.ending then
+  seal()
+  return 'ok'
+end
 
 local unsettled = count_effects(KEYS[2], '"open":true', '"evidence":"unsettled"')
 redis.call('HSET', KEYS[2], 'settled', ARGV[1], 'claimed', unsettled)
 redis.call('HINCRBY', 'counters', 'runs:' .. run.status, 1)
 redis.call('ZREM', 'window:due', 'continue ' .. run.key)
 for _, due in ipairs(run.due) do redis.call('ZADD', 'window:due', due[2], due[1]) end
+seal()
 let_go(KEYS[1], KEYS[2])
 forget_expired()
 return 'ok'

@@ -2,7 +2,8 @@
 
 A run is a hash: ``record`` is its JSON without effects, and each effect is a field of its own, so
 that an outcome costs the same in a run of one effect and of a hundred. ``claimed`` counts the
-claims of this attempt and those that an earlier one left unsettled.
+claims of this attempt and those that an earlier one left unsettled. Once it is over, ``record`` is
+all of it, sealed.
 
 Invariant: a status changes only under the lease. A completed or no-change run never becomes
 anything else, and no evidence of it changes. Only such a run expires.
@@ -15,12 +16,13 @@ from typing import Any
 
 import redis.asyncio
 
-from ledger.codec import packed, parsed, stamp, text, texts, unpacked
+from ledger.codec import packed, packed_for_good, parsed, stamp, text, texts, unpacked
 from ledger.connection import answered
 from ledger.evidence import effects_of, facts
 from ledger.records import Due, Lease
 from ledger.run_scripts import SAVE, SAVE_EFFECTS, WRITE_ONCE
 from ledger.scripts import Script, passed, proof
+from ledger.sealing import is_sealed, seal_of, sealed, unsealed
 from ledger.timing import LedgerTiming, milliseconds
 from triage.contract import RunEffect, RunRecord, Status
 from triage.identifiers import JobKey
@@ -50,7 +52,10 @@ def put_together(fields: Mapping[str, str]) -> RunRecord | None:
     """A run from its hash; None where it has never been saved."""
     if "record" not in fields:
         return None
-    parts = {"claimed": int(fields.get("claimed", 0)) > 0, "effects": effects_of(fields)}
+    claimed = {"claimed": int(fields.get("claimed", 0)) > 0}
+    if is_sealed(fields["record"]):
+        return unsealed(fields["record"]).model_copy(update=claimed)
+    parts = {**claimed, "effects": effects_of(fields)}
     return parsed(RunRecord, fields["record"]).model_copy(update=parts)
 
 
@@ -76,7 +81,8 @@ class Runs:
 
     async def settle(self, lease: Lease, run: RunRecord, due: Mapping[Due, datetime]) -> None:
         """The end of an attempt, in one step: status, frozen evidence, what falls due, the lease
-        released. ``run.effects`` is not written: ``save_effects`` came before.
+        released. ``run.effects`` is not written: ``save_effects`` came before. A run is completed
+        only where all its evidence is there: LeaseLost on a server that has lost some of it.
 
         The same lease may ask again after a lost reply. A run that is completed or no-change is no
         longer due.
@@ -102,21 +108,26 @@ class Runs:
             "retention": self._retention,
             "cost": run.cost.model_dump(),
             "ending": ending,
+            "effects": len(run.effects),
             "due": [[str(item), stamp(at)] for item, at in due.items()],
         }
         record = run.model_dump_json(exclude={"effects", "claimed"})
-        passed(
-            await self._save(
-                _keys(lease.dedupe_key),
-                [*proof(lease), json.dumps(options), record, await self._bare_snapshot(run)],
-            ),
-            lease.dedupe_key,
-        )
+        rest = await self._for_good(run) if run.status.final else ()
+        arguments = [*proof(lease), json.dumps(options), record, *rest]
+        passed(await self._save(_keys(lease.dedupe_key), arguments), lease.dedupe_key)
 
-    async def _bare_snapshot(self, run: RunRecord) -> bytes:
-        """What is kept of the snapshot of a run that is over; nothing for any other."""
-        snapshot = await self.snapshot(str(run.key)) if run.status.final else None
-        return b"" if snapshot is None else packed(without_bodies(snapshot))
+    async def _for_good(self, run: RunRecord) -> tuple[bytes, bytes, str]:
+        """What is kept of a run that is over: its snapshot without bodies, or nothing; all of the
+        run, sealed with the evidence that stands; and what tells whether that stands still."""
+        name = str(run.key)
+        snapshot = await self.snapshot(name)
+        with answered():
+            stored: Any = await self._redis.hgetall(run_key(name))
+        fields = texts(stored)
+        standing = put_together(fields)
+        whole = run.model_copy(update={"effects": standing.effects if standing else ()})
+        bare = b"" if snapshot is None else packed_for_good(without_bodies(snapshot))
+        return bare, sealed(whole), seal_of(fields)
 
     async def save_snapshot(self, lease: Lease, snapshot: Snapshot) -> Snapshot:
         """Write it once; gives back the one that stands (an earlier one wins)."""

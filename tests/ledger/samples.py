@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ledger.ledger import Ledger
 from ledger.records import Claim, Lease
+from tests.ledger.places import AnyLedger
 from triage.contract import RunEffect, RunInputs, RunRecord, Status
 from triage.identifiers import FAMILY, EffectKind, JobKey, Mode, effect_key
 from triage.policy import JobPolicy
@@ -66,7 +66,7 @@ def snapshot(key: str = RUN, fence: int = 1, body: str = "words") -> Snapshot:
 
 
 async def start(
-    ledger: Ledger, key: str = RUN, token: str = "token", *, force: bool = False
+    ledger: AnyLedger, key: str = RUN, token: str = "token", *, force: bool = False
 ) -> Lease:
     """A saved run with a lease."""
     lease = await ledger.leases.acquire(key, "worker-1", token)
@@ -76,7 +76,7 @@ async def start(
 
 
 async def claimed(
-    ledger: Ledger, lease: Lease, what: RunEffect, operation: str = "op-1", **given: Any
+    ledger: AnyLedger, lease: Lease, what: RunEffect, operation: str = "op-1", **given: Any
 ) -> Claim:
     """A claim that must be given."""
     arguments = {"snapshot_fence": lease.fence, "resend": False, **given}

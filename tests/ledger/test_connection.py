@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import redis.asyncio
 from redis.client import Pipeline
 
 from ledger.connection import answered, connect, connect_sync
@@ -29,6 +30,14 @@ async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
     """A proxy in front of the empty database."""
     async with proxied(Path(unquote(urlsplit(redis_url).path))) as proxy:
         yield proxy
+
+
+@pytest.fixture
+async def ledger(client: redis.asyncio.Redis, timing: LedgerTiming) -> Ledger:
+    """A first ledger on the real server: what is lost here is lost between it and its client."""
+    opened = open_ledger(client, timing)
+    await opened.epochs.ensure(first=True)
+    return opened
 
 
 @pytest.fixture

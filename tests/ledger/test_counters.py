@@ -1,22 +1,22 @@
 """Counts that all processes share."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from ledger.ledger import Ledger
-from ledger.records import RepositoryRecord
-from tests.ledger.samples import OTHER_RUN, REPOSITORY, run, start
-from triage.contract import Status
+from ledger.records import Due, DueKind, RepositoryRecord
+from tests.ledger.places import AnyLedger, Place
+from tests.ledger.samples import NOON, OTHER_RUN, REPOSITORY, RUN, effect, run, start
+from triage.contract import Evidence, Status
 
 
-async def test_an_empty_ledger_counts_nothing(ledger: Ledger) -> None:
+async def test_an_empty_ledger_counts_nothing(ledger: AnyLedger) -> None:
     """Every status is there, with none."""
     counts = await ledger.counters.snapshot()
     assert counts.runs_now == dict.fromkeys(Status, 0)
     assert (counts.attempts, counts.requests, counts.incidents, counts.cost) == ({}, {}, {}, {})
 
 
-async def test_requests_and_incidents_are_counted(ledger: Ledger) -> None:
+async def test_requests_and_incidents_are_counted(ledger: AnyLedger) -> None:
     """From many tasks at once; the newest incident comes first."""
     await asyncio.gather(*(ledger.counters.requests("read", 2) for _ in range(20)))
     await ledger.counters.requests("write")
@@ -31,13 +31,15 @@ async def test_requests_and_incidents_are_counted(ledger: Ledger) -> None:
     assert len(await ledger.counters.incidents(limit=1)) == 1
 
 
-async def test_a_window_is_last_completed_where_the_app_still_is(ledger: Ledger) -> None:
+async def test_a_window_is_last_completed_where_the_app_still_is(
+    ledger: AnyLedger, place: Place
+) -> None:
     """By repository and job; a repository that the App lost is no alarm."""
     lease = await start(ledger)
     await ledger.runs.settle(lease, run(status=Status.COMPLETED), {})
-    place = ("acme/API", "daily-issue-triage")
+    window = ("acme/API", "daily-issue-triage")
     last = (await ledger.counters.snapshot()).completed
-    assert last[place] - datetime.now(UTC) < timedelta(seconds=5)
+    assert abs(last[window] - await place.now()) < timedelta(seconds=5)
     record = RepositoryRecord(id=REPOSITORY, full_name="acme/API", installation="1")
     await ledger.repositories.save(record)
     assert (await ledger.counters.snapshot()).completed == last
@@ -45,7 +47,7 @@ async def test_a_window_is_last_completed_where_the_app_still_is(ledger: Ledger)
     assert (await ledger.counters.snapshot()).completed == {}
 
 
-async def test_runs_are_counted_by_their_present_status(ledger: Ledger) -> None:
+async def test_runs_are_counted_by_their_present_status(ledger: AnyLedger) -> None:
     """And attempts by how they ended; a command is no window that was completed."""
     lease = await start(ledger)
     await ledger.runs.settle(lease, run(status=Status.WAITING), {})
@@ -60,3 +62,37 @@ async def test_runs_are_counted_by_their_present_status(ledger: Ledger) -> None:
     }
     assert counts.attempts == {"waiting": 2, "no-change": 1}
     assert counts.completed == {}
+
+
+async def test_the_newest_thousand_incidents_are_kept(ledger: AnyLedger, place: Place) -> None:
+    """All are counted; each has its time in whole seconds."""
+    for batch in range(0, 1005, 15):
+        told = (ledger.counters.incident("late", str(batch + number)) for number in range(15))
+        await asyncio.gather(*told)
+    await ledger.counters.incident("last", "one")
+    found = await ledger.counters.incidents(0)
+    assert len(found) == 1000
+    assert (found[0].kind, len(await ledger.counters.incidents())) == ("last", 50)
+    assert found[0].at.microsecond == 0
+    assert timedelta(0) <= await place.now() - found[0].at < timedelta(seconds=5)
+    assert (await ledger.counters.snapshot()).incidents == {"late": 1005, "last": 1}
+
+
+async def test_effects_are_counted_when_their_run_is_over(ledger: AnyLedger) -> None:
+    """Once, by their evidence, none as none; what is due is counted too."""
+    lease = await start(ledger)
+    evidence = [Evidence.CONFIRMED, Evidence.CONFIRMED, Evidence.SKIPPED]
+    effects = [effect(issue=at, evidence=each) for at, each in enumerate(evidence, 1)]
+    await ledger.runs.save_effects(lease, effects)
+    await ledger.runs.save(lease, run(stage="effects"))
+    assert (await ledger.counters.snapshot()).effects == {}
+    await ledger.due.add(Due(DueKind.SAMPLE, "a"), NOON)
+    await ledger.runs.settle(lease, run(status=Status.COMPLETED), {})
+    again = await ledger.leases.acquire(RUN, "worker-1", "again")
+    assert again is not None
+    await ledger.runs.settle(again, run(status=Status.COMPLETED), {})
+    counts = await ledger.counters.snapshot()
+    none = {"absent": 0, "unsettled": 0, "conflict": 0}
+    assert counts.effects == {"confirmed": 2, "skipped": 1, **none}
+    assert counts.attempts == {"completed": 2}
+    assert counts.due == 1

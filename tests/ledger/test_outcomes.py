@@ -1,14 +1,12 @@
 """What becomes of a claim, and what is noted about effects besides."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
-import redis.asyncio
 
-from ledger.ledger import Ledger
 from ledger.records import Claim, EffectRecord, Holding, Unclaimed
 from tests.ledger.conftest import LAPSE, LOCK_DELAY
+from tests.ledger.places import AnyLedger, Place
 from tests.ledger.samples import NOON, OTHER_RUN, REPOSITORY, RUN, claimed, effect, start
 from triage.contract import Evidence, RunEffect
 from triage.identifiers import EffectKind
@@ -19,19 +17,19 @@ UNLABEL = effect(EffectKind.UNLABEL)
 ACKNOWLEDGED = {"evidence": Evidence.UNSETTLED, "open": False}
 
 
-async def shared(ledger: Ledger, what: RunEffect = COMMENT) -> EffectRecord:
+async def shared(ledger: AnyLedger, what: RunEffect = COMMENT) -> EffectRecord:
     """The record of an effect that must be known."""
     return (await ledger.effects.get([what.effect_key]))[what.effect_key]
 
 
-async def in_run(ledger: Ledger, what: RunEffect = COMMENT) -> RunEffect | None:
+async def in_run(ledger: AnyLedger, what: RunEffect = COMMENT) -> RunEffect | None:
     """The effect as the run holds it."""
     found = (await ledger.leases.view(RUN)).run
     assert found is not None
     return {item.effect_key: item for item in found.effects}.get(what.effect_key)
 
 
-async def land(claim: Claim, ledger: Ledger, github_id: int | None = 5) -> RunEffect:
+async def land(claim: Claim, ledger: AnyLedger, github_id: int | None = 5) -> RunEffect:
     """GitHub acknowledged it."""
     update = {**ACKNOWLEDGED, "github_id": github_id, "url": "u", "when": NOON}
     landed = claim.effect.model_copy(update=update)
@@ -39,7 +37,7 @@ async def land(claim: Claim, ledger: Ledger, github_id: int | None = 5) -> RunEf
     return landed
 
 
-async def test_an_acknowledged_create_is_known_to_all(ledger: Ledger) -> None:
+async def test_an_acknowledged_create_is_known_to_all(ledger: AnyLedger) -> None:
     """Evidence in the run; id, address, digest and writer for everyone; the claim is closed."""
     lease = await start(ledger)
     landed = await land(await claimed(ledger, lease, COMMENT), ledger)
@@ -53,11 +51,13 @@ async def test_an_acknowledged_create_is_known_to_all(ledger: Ledger) -> None:
     assert await ledger.effects.by_github_id(REPOSITORY + 1, 5) is None
 
 
-async def test_an_outcome_is_recorded_after_the_lease_is_gone(brief: Ledger) -> None:
+async def test_an_outcome_is_recorded_after_the_lease_is_gone(
+    brief: AnyLedger, place: Place
+) -> None:
     """A worker that comes late still knows what it did, as long as nobody settled it."""
     lease = await start(brief)
     claim = await claimed(brief, lease, COMMENT)
-    await asyncio.sleep(LAPSE + LOCK_DELAY)
+    await place.pass_time(LAPSE + LOCK_DELAY)
     assert await brief.leases.acquire(RUN, "worker-2", "other") is not None
     landed = await land(claim, brief)
     assert await in_run(brief) == landed
@@ -65,7 +65,7 @@ async def test_an_outcome_is_recorded_after_the_lease_is_gone(brief: Ledger) -> 
 
 
 @pytest.mark.parametrize("evidence", [Evidence.SKIPPED, Evidence.CONFLICT])
-async def test_what_a_successor_settled_stands(ledger: Ledger, evidence: Evidence) -> None:
+async def test_what_a_successor_settled_stands(ledger: AnyLedger, evidence: Evidence) -> None:
     """A late outcome changes no evidence then; the id that GitHub gave is kept all the same."""
     lease = await start(ledger)
     claim = await claimed(ledger, lease, COMMENT)
@@ -80,7 +80,7 @@ async def test_what_a_successor_settled_stands(ledger: Ledger, evidence: Evidenc
     assert record.holding is (Holding.REVIEW if evidence is Evidence.CONFLICT else None)
 
 
-async def test_a_read_back_of_an_older_run_does_not_hide_a_later_writer(ledger: Ledger) -> None:
+async def test_a_read_back_of_an_older_run_does_not_hide_a_later_writer(ledger: AnyLedger) -> None:
     """The last writer is the one with the latest snapshot, whoever confirms last."""
     old = await start(ledger)
     landed = await land(await claimed(ledger, old, COMMENT), ledger)
@@ -93,7 +93,7 @@ async def test_a_read_back_of_an_older_run_does_not_hide_a_later_writer(ledger: 
     assert (record.writer, record.writer_fence) == (OTHER_RUN, new.fence)
 
 
-async def test_an_unknown_outcome_is_held(ledger: Ledger) -> None:
+async def test_an_unknown_outcome_is_held(ledger: AnyLedger) -> None:
     """The claim is closed, the doubt stays: for this run and for all others."""
     lease = await start(ledger)
     claim = await claimed(ledger, lease, COMMENT)
@@ -110,7 +110,7 @@ async def test_an_unknown_outcome_is_held(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("evidence", [Evidence.ABSENT, Evidence.SKIPPED, Evidence.CONFLICT])
-async def test_a_refusal_is_no_send(ledger: Ledger, evidence: Evidence) -> None:
+async def test_a_refusal_is_no_send(ledger: AnyLedger, evidence: Evidence) -> None:
     """It proves absence at once: sent again without samples, and not counted."""
     lease = await start(ledger)
     claim = await claimed(ledger, lease, COMMENT)
@@ -124,7 +124,7 @@ async def test_a_refusal_is_no_send(ledger: Ledger, evidence: Evidence) -> None:
 
 
 @pytest.mark.parametrize("planned", [True, False])
-async def test_a_withdrawn_claim_leaves_no_trace(ledger: Ledger, planned: bool) -> None:
+async def test_a_withdrawn_claim_leaves_no_trace(ledger: AnyLedger, planned: bool) -> None:
     """Run and effect are as before; twice is once."""
     lease = await start(ledger)
     if planned:
@@ -141,7 +141,7 @@ async def test_a_withdrawn_claim_leaves_no_trace(ledger: Ledger, planned: bool) 
     await claimed(ledger, lease, COMMENT, "op-2")
 
 
-async def test_a_withdrawn_second_send_leaves_the_first_in_doubt(ledger: Ledger) -> None:
+async def test_a_withdrawn_second_send_leaves_the_first_in_doubt(ledger: AnyLedger) -> None:
     """With the proof that had been gathered."""
     lease = await start(ledger)
     first = await claimed(ledger, lease, COMMENT)
@@ -158,7 +158,7 @@ async def test_a_withdrawn_second_send_leaves_the_first_in_doubt(ledger: Ledger)
     await claimed(ledger, lease, COMMENT, "op-3", resend=True)
 
 
-async def test_a_claim_that_comes_after_its_withdrawal_is_refused(ledger: Ledger) -> None:
+async def test_a_claim_that_comes_after_its_withdrawal_is_refused(ledger: AnyLedger) -> None:
     """Its reply was lost, it was withdrawn, and only then its script arrives."""
     lease = await start(ledger)
     lost = Claim(lease, COMMENT, "op-1", deadline=0.0)
@@ -171,7 +171,7 @@ async def test_a_claim_that_comes_after_its_withdrawal_is_refused(ledger: Ledger
     await claimed(ledger, lease, COMMENT, "op-2")
 
 
-async def test_withdrawing_does_not_undo_a_successor(ledger: Ledger) -> None:
+async def test_withdrawing_does_not_undo_a_successor(ledger: AnyLedger) -> None:
     """What was written after the claim stands."""
     lease = await start(ledger)
     claim = await claimed(ledger, lease, COMMENT)
@@ -181,7 +181,7 @@ async def test_withdrawing_does_not_undo_a_successor(ledger: Ledger) -> None:
     assert await in_run(ledger) == seen
 
 
-async def test_samples_are_kept_in_order_and_once(ledger: Ledger) -> None:
+async def test_samples_are_kept_in_order_and_once(ledger: AnyLedger) -> None:
     """All since the last send."""
     key = COMMENT.effect_key
     for second in (0, 20, 10, 20):
@@ -190,7 +190,7 @@ async def test_samples_are_kept_in_order_and_once(ledger: Ledger) -> None:
     assert (await shared(ledger)).samples == samples
 
 
-async def test_of_two_hits_the_lowest_id_wins(ledger: Ledger) -> None:
+async def test_of_two_hits_the_lowest_id_wins(ledger: AnyLedger) -> None:
     """Whoever sees it first; an address and a digest belong to the id."""
     lease = await start(ledger)
     await land(await claimed(ledger, lease, COMMENT), ledger, github_id=50)
@@ -204,7 +204,7 @@ async def test_of_two_hits_the_lowest_id_wins(ledger: Ledger) -> None:
     assert found == [record, record, record]
 
 
-async def test_a_summary_that_was_seen_has_its_number(ledger: Ledger) -> None:
+async def test_a_summary_that_was_seen_has_its_number(ledger: AnyLedger) -> None:
     """It is addressed by the number; a duplicate's does not replace it."""
     summary = effect(EffectKind.SUMMARY, issue=0)
     lease = await start(ledger)
@@ -215,7 +215,7 @@ async def test_a_summary_that_was_seen_has_its_number(ledger: Ledger) -> None:
     assert (record.github_id, record.issue, record.digest) == (50, 7, "x")
 
 
-async def test_a_deleted_comment_is_forgotten_but_for_the_fact(ledger: Ledger) -> None:
+async def test_a_deleted_comment_is_forgotten_but_for_the_fact(ledger: AnyLedger) -> None:
     """Its id still leads to the effect; a new one may take its place."""
     lease = await start(ledger)
     await land(await claimed(ledger, lease, COMMENT), ledger, github_id=50)
@@ -229,7 +229,7 @@ async def test_a_deleted_comment_is_forgotten_but_for_the_fact(ledger: Ledger) -
     assert (record.github_id, record.tombstone) == (90, False)
 
 
-async def test_own_labels_are_those_that_were_sent(ledger: Ledger) -> None:
+async def test_own_labels_are_those_that_were_sent(ledger: AnyLedger) -> None:
     """Added by us: in; removed by us: out; removed by a person: out, and remembered."""
     lease = await start(ledger)
     await land(await claimed(ledger, lease, LABELS, "1"), ledger, None)
@@ -244,7 +244,7 @@ async def test_own_labels_are_those_that_were_sent(ledger: Ledger) -> None:
     assert (record.own_labels, record.removed_labels) == ((), ("question",))
 
 
-async def test_labels_that_were_there_before_are_not_ours(ledger: Ledger) -> None:
+async def test_labels_that_were_there_before_are_not_ours(ledger: AnyLedger) -> None:
     """In place without a send: whoever added them."""
     lease = await start(ledger)
     await ledger.runs.save_effects(
@@ -253,7 +253,7 @@ async def test_labels_that_were_there_before_are_not_ours(ledger: Ledger) -> Non
     assert (await shared(ledger, LABELS)).own_labels == ()
 
 
-async def test_a_late_confirmation_does_not_undo_a_person(ledger: Ledger) -> None:
+async def test_a_late_confirmation_does_not_undo_a_person(ledger: AnyLedger) -> None:
     """The label is removed after it was sent; a read that lags behind confirms it."""
     lease = await start(ledger)
     landed = await land(await claimed(ledger, lease, LABELS), ledger, None)
@@ -264,7 +264,7 @@ async def test_a_late_confirmation_does_not_undo_a_person(ledger: Ledger) -> Non
     assert (record.own_labels, record.removed_labels) == ((), ("bug",))
 
 
-async def test_a_rebuilt_record_fills_what_is_not_known(ledger: Ledger) -> None:
+async def test_a_rebuilt_record_fills_what_is_not_known(ledger: AnyLedger) -> None:
     """What the ledger knows stands; the look-up holds for this epoch."""
     rebuilt = EffectRecord(
         effect_key=COMMENT.effect_key,
@@ -285,16 +285,16 @@ async def test_a_rebuilt_record_fills_what_is_not_known(ledger: Ledger) -> None:
     assert await shared(ledger) == rebuilt.model_copy(update={"tombstone": True})
 
 
-async def test_a_look_up_belongs_to_its_epoch(ledger: Ledger, client: redis.asyncio.Redis) -> None:
+async def test_a_look_up_belongs_to_its_epoch(ledger: AnyLedger, place: Place) -> None:
     """After the ledger was lost again, GitHub is asked again."""
     await ledger.effects.adopt(EffectRecord(effect_key=COMMENT.effect_key, looked_up=True))
     assert (await shared(ledger)).looked_up
-    await client.delete("epoch")
+    await place.forget_epoch()
     await ledger.epochs.ensure(first=False)
     assert not (await shared(ledger)).looked_up
 
 
-async def test_unknown_effects_are_not_there(ledger: Ledger) -> None:
+async def test_unknown_effects_are_not_there(ledger: AnyLedger) -> None:
     """Only what is known is given."""
     assert await ledger.effects.get([]) == {}
     assert await ledger.effects.get([COMMENT.effect_key]) == {}

@@ -1,10 +1,10 @@
 """The ledger is what the pipeline asks for."""
 
-from ledger.ledger import Ledger
+from tests.ledger.places import AnyLedger
 from worker.ports import LedgerPorts
 
 
-async def test_the_ledger_has_the_shape_of_the_ports(ledger: Ledger) -> None:
+async def test_the_ledger_has_the_shape_of_the_ports(ledger: AnyLedger) -> None:
     """The type checker reads this: each part fits the port of the same name."""
     ports = LedgerPorts(
         leases=ledger.leases,

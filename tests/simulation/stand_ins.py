@@ -13,7 +13,8 @@ class RuleAgent:
     """Decides by the first word of the title; counts what it was asked.
 
     ``fails``: what its next sessions raise. ``confidence``: how sure it says that it is; ``most``:
-    issues of one session; ``verdict``: what it says of every issue.
+    issues of one session; ``verdict``: what it says of every issue; ``fickle``: no two sessions put
+    it in the same words.
     """
 
     prompt_version: str = "rules-1"
@@ -22,6 +23,7 @@ class RuleAgent:
     confidence: float = 0.9
     most: int = 1000
     verdict: str = ""
+    fickle: bool = False
 
     def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
         """Sessions of at most as many as it takes."""
@@ -40,12 +42,13 @@ class RuleAgent:
 
     def _decision(self, issue: IssueText) -> Mapping[str, object]:
         label = issue.title.split()[0].lower().strip(":")
+        words = f"It reads like a {label}" + (f" ({len(self.asked)})." if self.fickle else ".")
         known = label in ("bug", "enhancement", "question")
         return {
             "number": issue.number,
             "labels": [label] if known else [],
             "confidence": self.confidence,
-            "verdict": self.verdict or f"It reads like a {label}.",
+            "verdict": self.verdict or words,
             "evidence": [{"label": label, "quote": issue.title}] if known else [],
             "considered": [],
             "language": "en",

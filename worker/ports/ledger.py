@@ -164,6 +164,10 @@ class Budgets(Protocol):
     async def spend(self, installation: str) -> Granted | Wait:
         """Take room for one write, or say how long there is none."""
 
+    async def answered(self, installation: str, granted: Granted) -> None:
+        """The request of a grant is over, whatever came of it: GitHub may have counted it as late
+        as that."""
+
     async def block(self, installation: str, until: datetime) -> None:
         """GitHub asked to come back at ``until``: nobody writes before."""
 

@@ -6,7 +6,7 @@ the same however often it is done: a comment that is gone already answers 404.
 """
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from ledger.records import Claim, Due, DueKind, Lease, Unclaimed
 from triage.classification import Facts, classify
@@ -16,6 +16,7 @@ from triage.identifiers import FAMILY, DedupeKey, EffectKind, JobKey, Mode, effe
 from triage.marker import unmarked
 from triage.readback import SAMPLES, Found, Hit
 from worker.ports import Gone, Landed, Late, Outcome, Place, Ports, Refusal, Refused
+from worker.stages.epoch import quiet_until
 
 STAGE = "converge"
 """The stage of every removal."""
@@ -29,7 +30,10 @@ async def converge(
 
     ``inputs`` are those of the run whose effect it is. What is not removed at once stays due.
     """
-    hit = _with_own(effect, hit)
+    whole = await _with_own(effect, hit, place, ports)
+    if whole is None:
+        return False
+    hit = whole
     reading = hit.found.reading
     digest = reading.marker.digest if reading.marker else ""
     await ports.ledger.effects.note_hit(
@@ -40,14 +44,28 @@ async def converge(
     return all(begun)
 
 
-def _with_own(effect: RunEffect, hit: Hit) -> Hit:
-    """The hit together with the one that the run was told of: no view may show it yet."""
+async def _with_own(effect: RunEffect, hit: Hit, place: Place, ports: Ports) -> Hit | None:
+    """The hit together with the one that the run was told of: no view may show it yet.
+
+    What is seen does not give way to an earlier one that is gone: a person deleted that, and asked
+    for another. None where it is too early to tell. Raises ReadFailed.
+    """
     seen = (hit.found, *hit.others)
     if effect.github_id is None or effect.github_id in {item.github_id for item in seen}:
         return hit
+    if effect.github_id < hit.found.github_id and await _not_shown(effect, place, ports):
+        since = ports.clock.now() - (effect.sent_at or datetime.min.replace(tzinfo=UTC))
+        return None if since < ports.timing.absence_window else hit
     own = replace(hit.found, github_id=effect.github_id, number=effect.issue, url=effect.url)
     first, *others = sorted((*seen, own), key=lambda item: item.github_id)
     return Hit(first, tuple(others))
+
+
+async def _not_shown(effect: RunEffect, place: Place, ports: Ports) -> bool:
+    """Whether a read by its id does not show what the run was told of."""
+    if effect.kind is EffectKind.SUMMARY:
+        return isinstance(await ports.reader.issue(place, effect.issue), Gone)
+    return isinstance(await ports.reader.comment(place, effect.github_id or 0), Gone)
 
 
 async def remove_again(run: RunRecord, ports: Ports) -> None:
@@ -81,8 +99,11 @@ def _removal(
 
 
 async def _remove(what: tuple[RunInputs, RunEffect], ports: Ports) -> bool:
-    """One attempt at a removal. False where somebody else has it."""
+    """One attempt at a removal. False where somebody else has it, and where the ledger was lost
+    and nothing may be written yet: waiting is no attempt."""
     inputs, removal = what
+    if await quiet_until(ports) is not None:
+        return False
     leases = ports.ledger.leases
     lease = await leases.acquire(inputs.dedupe_key, ports.owner, ports.clock.token())
     if lease is None:

@@ -5,6 +5,7 @@ again before its absence is proved.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -16,6 +17,7 @@ from worker.ports import (
     Landed,
     Late,
     LeaseLost,
+    LedgerUnavailableError,
     Outcome,
     ReadFailed,
     Refusal,
@@ -49,7 +51,7 @@ async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> Ru
     Raises StopSending where nothing more can be written now, LeaseLost where the lease is gone.
     """
     for _ in range(TRIES):
-        await room_in_budget(attempt)
+        granted = await room_in_budget(attempt)
         claim = await _claim(attempt, effect)
         if isinstance(claim, Unclaimed):
             refused = await _unclaimed(attempt, effect, claim)
@@ -57,6 +59,7 @@ async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> Ru
                 return refused
             continue
         outcome = await request(claim)
+        await _answered(attempt, granted)
         if isinstance(outcome, Late):
             effects = attempt.ports.ledger.effects
             await ask_twice(partial(effects.withdraw, claim), attempt.ports.clock)
@@ -65,7 +68,7 @@ async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> Ru
     raise StopSending("the lease is too short to send", retry_at=attempt.now)
 
 
-async def room_in_budget(attempt: Attempt) -> None:
+async def room_in_budget(attempt: Attempt) -> Granted:
     """Wait for the write budget if that is short. Raises StopSending if it is long, or out of
     time."""
     ports = attempt.ports
@@ -73,13 +76,19 @@ async def room_in_budget(attempt: Attempt) -> None:
         raise StopSending("the run's own deadline is over", retry_at=attempt.now)
     while True:
         match await ports.ledger.budgets.spend(attempt.run.inputs.installation):
-            case Granted():
-                return
+            case Granted() as granted:
+                return granted
             case Wait(delay) if delay > ports.timing.longest_pause:
                 until = attempt.now + delay
                 raise StopSending("the write budget is spent", retry_at=until, budget_spent=True)
             case Wait(delay):
                 await ports.clock.sleep(delay.total_seconds())
+
+
+async def _answered(attempt: Attempt, granted: Granted) -> None:
+    """A budget that is out of reach is no reason to lose the outcome."""
+    with suppress(LedgerUnavailableError):
+        await attempt.ports.ledger.budgets.answered(attempt.run.inputs.installation, granted)
 
 
 async def _claim(attempt: Attempt, effect: RunEffect) -> Claim | Unclaimed:
@@ -212,8 +221,8 @@ async def _come_back(attempt: Attempt, outcome: Refused) -> None:
 
 
 async def _look_for_a_lost_lease(attempt: Attempt, effect: RunEffect) -> None:
-    """A writer that finds its lease gone after sending may not be alone."""
-    view = (await attempt.ports.ledger.leases.view(attempt.lease.dedupe_key)).lease
-    if not view.live or view.fence != attempt.lease.fence:
+    """A writer that finds its lease gone after sending may not be alone. Asked by a renewal, which
+    reads nothing of the run: it may hold a thousand effects."""
+    if not await attempt.ports.ledger.leases.renew(attempt.lease):
         await verify_later(attempt, effect)
         raise LeaseLost(attempt.lease.dedupe_key)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from ledger.codec import stamp
-from ledger.deliveries import ASK_KEPT, KEPT, _meaning_key
+from ledger.deliveries import ASK_KEPT, KEPT, delivery_keys
 from ledger.records import Due, DueKind
 from ledger.timing import milliseconds
 from tests.simulation.memory.rows import Kept
@@ -37,7 +37,7 @@ class MemoryDeliveries:
         """Do what ``enqueue`` adds to the transaction, unless this delivery, or one that means the
         same, did so. False for a duplicate; an empty meaning is like no other."""
         server, deliveries = self._server, self._server.state.deliveries
-        keys = [f"delivery:{guid}", *([_meaning_key(meaning)] if meaning else [])]
+        keys = delivery_keys(guid, meaning)
         known = [key for key in keys if server.living(deliveries.get(key)) is not None]
         if known:
             return False

@@ -209,7 +209,7 @@ class MemoryEffects:
             change(server, key, withdrawn=claim.operation)
             return
         # Where a successor wrote evidence meanwhile, that stands.
-        if run is not None and run.effects.get(key) == made.placed:
+        if run is not None and not run.over and run.effects.get(key) == made.placed:
             effects = {name: placed for name, placed in run.effects.items() if name != key}
             if made.undo_placed is not None:
                 effects[key] = made.undo_placed

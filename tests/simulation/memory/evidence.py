@@ -13,6 +13,9 @@ from tests.simulation.memory.server import MemoryServer
 from triage.contract import Evidence, RunEffect
 from triage.identifiers import FAMILY, DedupeKey, EffectKind, effect_key
 
+_LONG_ADDRESS = 64
+"""Bytes of a comment's address that are kept beside a run that is over."""
+
 
 def remaining(server: MemoryServer, lease: Lease) -> int | Unclaimed:
     """Milliseconds that the lease still lasts, or why it is worth nothing."""
@@ -164,6 +167,20 @@ def _note_labels(server: MemoryServer, dedupe_key: str, old: EffectRow, effect: 
     elif effect.kind is EffectKind.LABELS:
         key = effect.effect_key
         change(server, key, own=server.effect(key).own | (labels - old.removed))
+
+
+def shrink(server: MemoryServer, key: str) -> None:
+    """Take away of an effect that nobody holds what says nothing now, and a comment's long
+    address."""
+    row = server.effect(key)
+    if row.holder is not None or row.kind is None:
+        return
+    long = row.kind is EffectKind.COMMENT and len((row.url or "").encode()) > _LONG_ADDRESS
+    server.state.effects[key] = row._replace(
+        tombstone=row.tombstone or None,
+        samples=row.samples or None,
+        url=None if long else row.url,
+    )
 
 
 parsed_key = lru_cache(maxsize=1024)(DedupeKey.parse)

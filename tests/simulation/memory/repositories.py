@@ -79,6 +79,7 @@ class MemoryRepositories:
         if not digests:
             return
         known = self._decisions(repository_id, input_version)
+        digests = {id_: bytes.fromhex(digest).hex() for id_, digest in digests.items()}
         expires = self._server.millis + self._retention
         decisions = self._server.state.decisions
         decisions[repository_id, input_version] = Kept({**known, **digests}, expires)

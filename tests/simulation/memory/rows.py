@@ -47,7 +47,8 @@ class Placed(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """``run:{dedupe_key}``. ``claims`` holds the fence of each open claim, by effect."""
+    """``run:{dedupe_key}``. ``claims`` holds the fence of each open claim, by effect. Once it is
+    ``over`` no effect of it is written or counted any more."""
 
     record: RunRecord
     status: Status
@@ -58,6 +59,7 @@ class RunRow(NamedTuple):
     places: int = 0
     snapshot_fence: int = 0
     settled: str = ""
+    over: bool = False
     cost: Mapping[str, float] = {}
     expires: int | None = None
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from ledger.codec import stamp
-from ledger.errors import FrozenRunError
+from ledger.errors import FrozenRunError, LeaseLost
 from ledger.records import Due, DueKind, Lease
 from ledger.timing import LedgerTiming, milliseconds
 from tests.simulation.memory.due import first_of, in_order
@@ -15,10 +15,11 @@ from tests.simulation.memory.evidence import (
     put,
     rounded,
     share,
+    shrink,
     stored,
     unfinished,
 )
-from tests.simulation.memory.rows import Kept, Model, RunRow, sealed
+from tests.simulation.memory.rows import Kept, Model, Placed, RunRow, sealed
 from tests.simulation.memory.server import MemoryServer
 from triage.contract import Evidence, RunEffect, RunRecord, Status
 from triage.identifiers import JobKey
@@ -48,6 +49,7 @@ class MemoryRuns:
         _fitting(lease, run)
         guarded(self._server, lease)
         self._write(lease.dedupe_key, run)
+        self._seal(lease.dedupe_key)
 
     async def settle(self, lease: Lease, run: RunRecord, due: Mapping[Due, datetime]) -> None:
         """The end of an attempt, in one step."""
@@ -58,12 +60,12 @@ class MemoryRuns:
             return
         guarded(server, lease)
         row = self._write(key, run)
-        effects = [placed.effect for placed in row.effects.values()]
-        unsettled = sum(item.open or item.evidence is Evidence.UNSETTLED for item in effects)
+        unsettled = 0 if row.over else sum(map(_is_unsettled, row.effects.values()))
         server.state.runs[key] = row._replace(settled=lease.token, claimed=unsettled)
         self._count(f"runs:{run.status}", 1)
         server.state.due.pop(str(Due(DueKind.CONTINUE, key)), None)
         server.state.due.update({str(item): stamp(at) for item, at in due.items()})
+        self._seal(key)
         let_go(server, key)
         self._forget_expired()
 
@@ -74,6 +76,8 @@ class MemoryRuns:
         old = None if before is None else before.status
         if old is not None and old.final and old is not run.status:
             raise FrozenRunError(key)
+        if run.status.final and old is not run.status and not _is_whole(before, run):
+            raise LeaseLost(key)
         record = sealed(run.model_copy(update={"effects": (), "claimed": False}))
         row = before or RunRow(record, run.status, run.inputs.force)
         self._index(key, run, old)
@@ -148,6 +152,16 @@ class MemoryRuns:
         for evidence in Evidence:
             number = sum(effect.evidence is evidence for effect in effects)
             self._count(f"effects:{evidence}", number)
+
+    def _seal(self, key: str) -> None:
+        """The evidence of a run that is over is frozen, and what all runs know of its effects is
+        kept without what says nothing now."""
+        row = self._server.state.runs[key]
+        if not row.status.final or row.over:
+            return
+        self._server.state.runs[key] = row._replace(over=True)
+        for effect_key in row.effects:
+            shrink(self._server, effect_key)
 
     def _forget_expired(self) -> None:
         server, expiring = self._server, self._server.state.expiring
@@ -225,6 +239,17 @@ class MemoryRuns:
 def _fitting(lease: Lease, run: RunRecord) -> None:
     if run.inputs.dedupe_key != lease.dedupe_key:
         raise ValueError(f"the lease is for {lease.dedupe_key}, the run is {run.key}")
+
+
+def _is_unsettled(placed: Placed) -> bool:
+    return placed.effect.open or placed.effect.evidence is Evidence.UNSETTLED
+
+
+def _is_whole(before: RunRow | None, run: RunRecord) -> bool:
+    """What an end freezes has to be here."""
+    placed = before.effects.values() if before is not None else ()
+    over = (Evidence.CONFIRMED, Evidence.SKIPPED)
+    return sum(item.effect.evidence in over for item in placed) >= len(run.effects)
 
 
 def _indexes(run: RunRecord, status: Status | str) -> tuple[str, str]:
