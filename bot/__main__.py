@@ -4,6 +4,7 @@ Exit codes: 0 ended by SIGTERM or SIGINT; 2 the usage, the settings or the addre
 """
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
@@ -12,25 +13,27 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
+import uvloop
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.app import make_app
 from bot.clock import run_clock
+from bot.connection import KEEP_ALIVE_SECONDS, Connection
 from bot.enqueue import linked
 from bot.settings import ClockSettings, SettingsError, WebSettings, read_settings
 from process.log import LineLog, Log, forward_libraries
 
 GRACE_SECONDS: Final = 8
 """After SIGTERM, for the requests under way: platforms kill after ten."""
-KEEP_ALIVE_SECONDS: Final = 5
-HEAD_SECONDS: Final = 10
-"""For the head of a request to come."""
 MOST_CONNECTIONS: Final = 200
 """More are answered 503 at once."""
 BACKLOG: Final = 128
 """Connections that wait to be accepted."""
-MOST_HEADER_BYTES: Final = 32 * 1024
+
+
+GARBAGE_THRESHOLD: Final = 20_000
+"""Objects more than before, at which Python looks for cycles: at its own 700, each delivery would
+pay for a look."""
 
 
 def main(arguments: list[str]) -> int:
@@ -53,7 +56,8 @@ def run_web(settings: WebSettings, log: Log) -> None:
     ending = _Ending()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ending)
-    asyncio.run(_serve(settings, log, listener, ending))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, log, listener, ending))
 
 
 class _Ending:
@@ -81,44 +85,14 @@ async def _serve(settings: WebSettings, log: Log, listener: socket.socket, endin
         server = make_server(make_app(settings, link, log))
         ending.of(server)
         host, port = listener.getsockname()[:2]
+        gc.freeze()
+        gc.set_threshold(GARBAGE_THRESHOLD)
         log("LISTENING", address=f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await server.serve(sockets=[listener])
     log("STOPPED")
 
 
-class Connection(H11Protocol):
-    """uvicorn's, closed where the head of a request does not come: it would wait for ever, and as
-    many silent connections as are allowed would keep everybody out."""
-
-    head_seconds: float = HEAD_SECONDS
-    _late: asyncio.TimerHandle | None = None
-
-    # asyncio narrows the transport of a stream, and so does uvicorn.
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._await_head()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._await_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _await_head(self) -> None:
-        if not getattr(self.cycle, "response_complete", True):  # a request is under way
-            self._stop_waiting()
-        elif self._late is None:
-            self._late = self.loop.call_later(self.head_seconds, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
-
-
-def make_server(app: ASGIApp, *, connection: type[H11Protocol] = Connection) -> uvicorn.Server:
+def make_server(app: ASGIApp, *, connection: type[Connection] = Connection) -> uvicorn.Server:
     """uvicorn with bounds on everything that waits or grows, and without a log of requests."""
     config = uvicorn.Config(
         app,
@@ -132,7 +106,6 @@ def make_server(app: ASGIApp, *, connection: type[H11Protocol] = Connection) -> 
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
     )
     return uvicorn.Server(config)
 

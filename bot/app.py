@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from bot.cron import Cron
@@ -20,6 +20,19 @@ from process.log import Log
 
 SERVER_BODY_LIMIT_BYTES: Final = 26 * 1024 * 1024
 """For every route, before it is called; the webhooks have their own, lower one."""
+
+
+WEBHOOKS: Final = "/api/github/webhooks"
+FAILED: Final = b'{"outcome":"failed","reason":"an error of the receiver"}'
+"""What is told of a fault of ours; the server logs it."""
+
+
+class Receiver(Starlette):
+    """The application; ``webhooks`` for who brings a delivery without a route."""
+
+    def __init__(self, webhooks: Webhooks, **given: Any) -> None:
+        super().__init__(**given)
+        self.webhooks = webhooks
 
 
 def utc_now() -> datetime:
@@ -34,7 +47,7 @@ def make_app(
     *,
     now: Callable[[], datetime] = utc_now,
     pages: Sequence[BaseRoute] = (),
-) -> Starlette:
+) -> Receiver:
     """Bind the routes to what they need. ``pages`` are further routes, for people."""
     registry = CollectorRegistry()
     deliveries = Counter(
@@ -53,9 +66,10 @@ def make_app(
     cron_secret = settings.cron_secret.get_secret_value() if settings.cron_secret else None
     cron = Cron(link, cron_secret, log, now, slot_seconds=settings.retriage_tick_seconds)
     health = Health(link, registry)
-    return Starlette(
+    return Receiver(
+        webhooks,
         routes=[
-            Route("/api/github/webhooks", webhooks.receive, methods=["POST"]),
+            Route(WEBHOOKS, webhooks.receive, methods=["POST"]),
             Route("/cron/{job_key}", cron.ring, methods=["POST"]),
             Route("/healthz", health.lives, methods=["GET"]),
             Route("/readyz", health.ready, methods=["GET"]),
@@ -74,6 +88,5 @@ async def _refused(_request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"outcome": "refused", "reason": detail}, status, headers=headers)
 
 
-async def _failed(_request: Request, _error: Exception) -> JSONResponse:
-    """A fault of ours: the server logs it, the answer says no more than that."""
-    return JSONResponse({"outcome": "failed", "reason": "an error of the receiver"}, 500)
+async def _failed(_request: Request, _error: Exception) -> Response:
+    return Response(FAILED, 500, media_type="application/json")

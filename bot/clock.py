@@ -39,14 +39,15 @@ MOST_BATCHES: Final = 50
 async def tick(link: Link, now: datetime, *, tick_seconds: int = 60) -> int:
     """Enqueue a job for everything that is due at ``now``; how many were new.
 
-    A ledger without an epoch, in which nothing is to come, was never used or was lost: what is
-    installed has to be asked for (again), or nothing would ever fall due.
+    A ledger without an epoch was never used or was lost: what is installed has to be asked for
+    (again), whatever a worker that did not know of the loss has put into it since, or nothing would
+    fall due in time.
 
     Raises LedgerUnavailableError; whatever was taken by then comes again by itself.
     """
     again_in = timedelta(seconds=AGAIN_TICKS * tick_seconds)
     enqueued = 0
-    if not await link.has_epoch() and not await link.ledger.due.upcoming(1):
+    if not await link.has_epoch():
         enqueued += await _put(link, [Due(DueKind.RECOVER, "ledger")], now, tick_seconds)
     for _ in range(MOST_BATCHES):
         taken = await link.ledger.due.take(now, BATCH, again_in)

@@ -11,28 +11,36 @@ harmless, and one that is lost is enqueued again from what is due.
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import time
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from anyio import to_thread
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.client import Pipeline
-from redis.exceptions import ResponseError
+from redis.exceptions import ResponseError, WatchError
 from rq import Queue
 from rq.exceptions import DuplicateJobError
+from rq.job import Job
 from rq.serializers import JSONSerializer
 
+from ledger.arrivals import Arrival, Arrivals, AskedJob, JobPattern, Standing
 from ledger.codec import text
 from ledger.connection import answered, connect, connect_sync
 from ledger.deliveries import Deliveries
 from ledger.epoch import KEY as EPOCH
+from ledger.errors import LedgerUnavailableError
+from ledger.groups import Groups
 from ledger.ledger import Ledger, open_ledger
 from ledger.records import Due, DueKind
 from ledger.timing import LedgerTiming
 from triage.asks import Ask
+from triage.delivery import Ignored
 
 QUEUE: Final = "retriage"
 REDIS_TIMEOUT: Final = timedelta(seconds=2)
@@ -45,6 +53,15 @@ FAILURE_TTL_SECONDS: Final = 7 * 24 * 60 * 60
 
 AGAIN_TICKS: Final = 5
 """What was enqueued and is still not done with after as many ticks is enqueued again."""
+
+MOST_IN_GROUP: Final = 64
+"""Deliveries that are accepted in one round trip."""
+PATTERN_SECONDS: Final = 1
+"""A job is like the one that RQ wrote last, so long ago at most: it says when it was enqueued."""
+GROUPS_AT_ONCE: Final = 4
+"""Of these, under way: one alone would wait for the disk each time, and all the others with it."""
+_MOST_READINGS: Final = 5
+"""Of one delivery, each with other user ids of the bot: there is one more once in a bot's life."""
 
 SAFE_SETTINGS: Final = {
     "appendonly": "yes",
@@ -85,6 +102,12 @@ class QueuedJob:
     def id(self) -> str:
         """Letters, digits and ``-`` only: RQ allows no more."""
         return f"{self.subject}-{self.slot}"
+
+    @property
+    def data(self) -> bytes:
+        """What is called, and with what, as RQ keeps it."""
+        called: tuple[object, ...] = (self.function, None, self.arguments, {})
+        return zlib.compress(json.dumps(called).encode())
 
 
 def ask_job(ask: Mapping[str, object], guid: str, index: int, slot: str = "0") -> QueuedJob:
@@ -129,28 +152,58 @@ class JobQueue:
     """The one queue. Every method raises LedgerUnavailableError where Redis does not answer."""
 
     def __init__(self, redis: Redis) -> None:
+        self._redis = redis
         self._queue = Queue(
             QUEUE, connection=redis, serializer=SERIALIZER, default_timeout=JOB_TIMEOUT_SECONDS
         )
 
     def put(self, jobs: Iterable[QueuedJob]) -> int:
-        """Enqueue what is not there yet; how many were new.
+        """Enqueue what is not there yet, all in one transaction; how many were new.
 
         What still waits for a worker is not enqueued again, whatever its slot: a queue that is
         behind must not grow by what it has not yet done.
         """
         with answered():
             waiting = {job_id.rpartition("-")[0] for job_id in self._queue.job_ids}
-            return sum(self._put_once(job) for job in jobs if job.subject not in waiting)
+            wanted = {job.id: job for job in jobs if job.subject not in waiting}
+            try:
+                return self._put_together(list(wanted.values()))
+            except WatchError:  # somebody was faster with one of them, or the connection was lost
+                return sum(self._put_once(job) for job in wanted.values())
 
-    def write(self, job: QueuedJob, pipeline: Pipeline) -> None:
-        """Enqueue inside somebody's MULTI, which has made sure that it happens once."""
-        self._enqueue(job, pipeline=pipeline)
+    def pattern(self) -> JobPattern:
+        """One job as RQ writes it now, for others that differ in their ids and data alone."""
+        job = ask_job({}, "any", 0)
+        with answered(), self._redis.pipeline() as pipeline:  # which is never executed
+            self._enqueue(job, pipeline=pipeline)
+            commands = [command for command, _ in pipeline.command_stack]
+        return JobPattern(commands, job.id, job.data)
 
     def depth(self) -> int:
         """How many jobs wait."""
         with answered():
             return len(self._queue)
+
+    def _put_together(self, jobs: Sequence[QueuedJob]) -> int:
+        """Raises WatchError, and has then put nothing."""
+        keys = [Job.key_for(job.id) for job in jobs]
+        if not keys:
+            return 0
+        with (
+            self._redis.pipeline() as writes,
+            self._redis.pipeline(transaction=False) as reads,
+        ):
+            # redis-py's own method has no types.
+            writes.watch(*keys)  # type: ignore[no-untyped-call]
+            for key in keys:
+                reads.exists(key)
+            there = reads.execute()
+            writes.multi()
+            new = [job for job, is_there in zip(jobs, there, strict=True) if not is_there]
+            for job in new:
+                self._enqueue(job, pipeline=writes)
+            writes.execute()
+        return len(new)
 
     def _put_once(self, job: QueuedJob) -> bool:
         try:
@@ -174,6 +227,14 @@ class JobQueue:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a delivery asks for, or why for nothing; ``is_new``: it was not known before."""
+
+    asked: Sequence[Ask] | Ignored
+    is_new: bool
+
+
 class Link:
     """All that the receiver and the clock have of Redis. All but ``ledger`` and what is async
     blocks."""
@@ -181,23 +242,47 @@ class Link:
     def __init__(self, redis: AsyncRedis, blocking: Redis) -> None:
         self._redis = redis
         self._deliveries = Deliveries(blocking)
+        self._arrivals = Arrivals(redis)
+        self._groups = Groups(self._accept, most=MOST_IN_GROUP, at_once=GROUPS_AT_ONCE)
+        self._known_pattern: JobPattern | None = None
+        self._pattern_made_at = 0.0
         self.ledger: Ledger = open_ledger(redis, LedgerTiming())
         self.queue = JobQueue(blocking)
 
-    def accept(self, guid: str, meaning: str, asks: Sequence[Ask], *, again_at: datetime) -> bool:
-        """Record a delivery and enqueue what it asks for, all or nothing; False for a duplicate.
+    async def take(
+        self,
+        guid: str,
+        meaning: str,
+        ask: Callable[[frozenset[int]], Sequence[Ask] | Ignored],
+        *,
+        again_at: datetime,
+    ) -> Taken:
+        """Record a delivery and enqueue what it asks for, all or nothing, together with those that
+        have arrived meanwhile. ``ask`` is told the user ids of the bot.
 
         What is not done at ``again_at`` is enqueued again. Where LedgerUnavailableError is raised
         it may have happened: asking again tells.
         """
+        for _ in range(_MOST_READINGS):
+            bot_ids = self._arrivals.bot_ids
+            asked = ask(bot_ids)
+            jobs = () if isinstance(asked, Ignored) else _asked_jobs(asked, guid)
+            standing = await self._groups.join(Arrival(guid, meaning, bot_ids, jobs, again_at))
+            if standing is not Standing.MISREAD:
+                return Taken(asked, standing is Standing.NEW)
+        raise LedgerUnavailableError("the user ids of the bot changed again and again")
 
-        def write(pipeline: Pipeline) -> None:
-            for index, ask in enumerate(asks):
-                due = Due.ask(guid, index)
-                self._deliveries.keep(pipeline, due, ask.model_dump_json(), again_at)
-                self.queue.write(ask_job(ask.model_dump(mode="json"), guid, index), pipeline)
+    async def _accept(self, group: Sequence[Arrival]) -> list[Standing]:
+        pattern = await self._pattern()
+        return await self._arrivals.accept(group, pattern)
 
-        return self._deliveries.accept(guid, meaning, write)
+    async def _pattern(self) -> JobPattern:
+        now = time.monotonic()
+        if self._known_pattern is None or now - self._pattern_made_at >= PATTERN_SECONDS:
+            # RQ asks the server for its version before its first job, and blocks meanwhile.
+            self._known_pattern = await to_thread.run_sync(self.queue.pattern)
+            self._pattern_made_at = now
+        return self._known_pattern
 
     def asks(self, dues: Iterable[Due]) -> dict[Due, str]:
         """What the ASKs among them ask for, as JSON; without those that were tried long enough."""
@@ -229,6 +314,17 @@ class Link:
                 policy = str(told.get("maxmemory_policy"))
                 return {"appendonly": appendonly, "maxmemory-policy": policy}
         return {}
+
+
+def _asked_jobs(asks: Sequence[Ask], guid: str) -> tuple[AskedJob, ...]:
+    return tuple(_asked_job(ask, guid, index) for index, ask in enumerate(asks))
+
+
+def _asked_job(ask: Ask, guid: str, index: int) -> AskedJob:
+    due, kept = Due.ask(guid, index), ask.model_dump_json()
+    job = ask_job({}, guid, index)
+    called = f'["{job.function}", null, [{kept}, "{guid}", {index}], {{}}]'
+    return AskedJob(due, kept, job.id, zlib.compress(called.encode(), 1))
 
 
 @asynccontextmanager

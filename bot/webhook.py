@@ -15,19 +15,25 @@ and the signature's form is checked before the body is read at all.
 """
 
 import asyncio
-import hashlib
 import hmac
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import lru_cache
 from typing import Any, Final
 
-from anyio import to_thread
+from pydantic_core import CoreSchema, SchemaValidator
+from pydantic_core.core_schema import (
+    any_schema,
+    typed_dict_field,
+    typed_dict_schema,
+    union_schema,
+)
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
 from bot.enqueue import Link
 from ledger.errors import LedgerUnavailableError
@@ -43,6 +49,34 @@ BODY_TIMEOUT_SECONDS: Final = 10
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _GUID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _EVENT = re.compile(r"[a-z_]{1,64}")
+
+
+_ANY: Final[Mapping[str, Any]] = {}
+_PERSON: Final = {"id": _ANY, "login": _ANY, "type": _ANY}
+_TEXT: Final = {"id": _ANY, "user": _PERSON, "body": _ANY, "html_url": _ANY, "updated_at": _ANY}
+READ: Final[Mapping[str, Any]] = {
+    "action": _ANY,
+    "sender": _PERSON,
+    "installation": {"id": _ANY},
+    "repository": {"id": _ANY, "full_name": _ANY},
+    "issue": {**_TEXT, "number": _ANY, "pull_request": _ANY},
+    "comment": _TEXT,
+    "label": {"name": _ANY},
+    "repositories": _ANY,
+    "repositories_added": _ANY,
+    "repositories_removed": _ANY,
+}
+"""All that ``triage.delivery`` and the log line read of a payload: a small part of it."""
+
+_TOLD = (("guid", "delivery"), ("event", "event"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is answered; ``body`` is one line of JSON."""
+
+    status: int
+    body: bytes
 
 
 class _RefusedError(Exception):
@@ -75,55 +109,92 @@ class Webhooks:
         self._log = log
         self._count = count
 
-    async def receive(self, request: Request) -> JSONResponse:
-        """One delivery, one answer, one log line."""
-        guid = request.headers.get("x-github-delivery", "")
-        event = request.headers.get("x-github-event", "")
-        told: dict[str, object] = {"guid": guid, "event": event}
+    async def receive(self, request: Request) -> Response:
+        """One delivery as Starlette has it: its body is read here, once its signature looks like
+        one."""
         try:
-            body = await self._verified(request)
-            payload = _payload(body, event, guid)
-            told |= _described(payload)
-            return await self._take(payload, event, guid, told)
+            _signature(request.headers)
+            body = await _body(request)
         except _RefusedError as refused:
-            told |= {"status": refused.status}
-            return self._answer("refused", refused.status, refused.reason, told)
+            answer = self._refuse(refused, _told(request.headers))
+        else:
+            answer = await self.take(request.headers, body)
+        return Response(answer.body, answer.status, media_type="application/json")
 
-    async def _verified(self, request: Request) -> bytes:
-        signature = request.headers.get("x-hub-signature-256", "")
-        if not _SIGNATURE.fullmatch(signature):
-            raise _RefusedError(401, "X-Hub-Signature-256 is missing or malformed")
-        body = await _body(request)
-        signed = hmac.new(self._secret, body, hashlib.sha256).hexdigest()
-        if not hmac.compare_digest(signed, signature.removeprefix("sha256=")):
-            raise _RefusedError(401, "the signature does not fit the body and WEBHOOK_SECRET")
-        return body
+    async def take(self, headers: Mapping[str, str], body: bytes) -> Answer:
+        """One delivery, one answer, one log line. ``headers`` by their names in lower case."""
+        told = _told(headers)
+        try:
+            return await self._take(headers, body, told)
+        except _RefusedError as refused:
+            return self._refuse(refused, told)
+        except LedgerUnavailableError:
+            gone = _RefusedError(503, "Redis is out of reach: deliver it again")
+            return self._refuse(gone, told)
+
+    def too_slow(self, headers: Mapping[str, str]) -> Answer:
+        """The answer where a body did not come in time."""
+        return self._refuse(_late(), _told(headers))
 
     async def _take(
-        self, payload: Mapping[str, Any], event: str, guid: str, told: dict[str, object]
-    ) -> JSONResponse:
-        try:
-            bot_ids = await self._link.ledger.repositories.bot_ids()
-            asked = interpret(event, payload, bot_ids=bot_ids, keys=self._keys)
-            if isinstance(asked, Ignored):
-                return self._answer("ignored", 200, asked.reason, told)
-            told |= {"asks": ",".join(ask.kind for ask in asked)}
-            meant = meaning(event, payload) or ""
-            accept = partial(self._link.accept, again_at=self._again_at())
-            new = await to_thread.run_sync(accept, guid, meant, asked)
-        except LedgerUnavailableError:
-            raise _RefusedError(503, "Redis is out of reach: deliver it again") from None
-        if not new:
+        self, headers: Mapping[str, str], body: bytes, told: dict[str, object]
+    ) -> Answer:
+        signed = hmac.digest(self._secret, body, "sha256").hex()
+        if not hmac.compare_digest(signed, _signature(headers)):
+            raise _RefusedError(401, "the signature does not fit the body and WEBHOOK_SECRET")
+        event, guid = _named(headers)
+        payload = _payload(body)
+        told |= _described(payload)
+        taken = await self._link.take(
+            guid,
+            meaning(event, payload) or "",
+            lambda bot_ids: interpret(event, payload, bot_ids=bot_ids, keys=self._keys),
+            again_at=self._again_at(),
+        )
+        if isinstance(taken.asked, Ignored):
+            return self._answer("ignored", 200, taken.asked.reason, told)
+        told["asks"] = ",".join(ask.kind for ask in taken.asked)
+        if not taken.is_new:
             return self._answer("duplicate", 200, "it was accepted before", told)
         return self._answer("accepted", 202, "", told)
 
-    def _answer(
-        self, outcome: str, status: int, reason: str, told: Mapping[str, object]
-    ) -> JSONResponse:
+    def _refuse(self, refused: _RefusedError, told: dict[str, object]) -> Answer:
+        told["status"] = refused.status
+        return self._answer("refused", refused.status, refused.reason, told)
+
+    def _answer(self, outcome: str, status: int, reason: str, told: Mapping[str, object]) -> Answer:
         self._count(outcome)
         because = {"reason": reason} if reason else {}
         self._log(f"DELIVERY {outcome}", **told, **because)
-        return JSONResponse({"outcome": outcome, **because}, status)
+        return Answer(status, _body_of(outcome, reason))
+
+
+@lru_cache(maxsize=64)
+def _body_of(outcome: str, reason: str) -> bytes:
+    because = {"reason": reason} if reason else {}
+    return json.dumps({"outcome": outcome, **because}).encode()
+
+
+def _told(headers: Mapping[str, str]) -> dict[str, object]:
+    return {name: headers.get(f"x-github-{header}", "") for name, header in _TOLD}
+
+
+def _signature(headers: Mapping[str, str]) -> str:
+    """The hexadecimal digits."""
+    signature = headers.get("x-hub-signature-256", "")
+    if not _SIGNATURE.fullmatch(signature):
+        raise _RefusedError(401, "X-Hub-Signature-256 is missing or malformed")
+    return signature.removeprefix("sha256=")
+
+
+def _named(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Event and id."""
+    event, guid = headers.get("x-github-event", ""), headers.get("x-github-delivery", "")
+    if not _EVENT.fullmatch(event):
+        raise _RefusedError(400, "X-GitHub-Event is missing or malformed")
+    if not _GUID.fullmatch(guid):
+        raise _RefusedError(400, "X-GitHub-Delivery is missing or malformed")
+    return event, guid
 
 
 def _described(payload: Mapping[str, Any]) -> dict[str, object]:
@@ -135,13 +206,9 @@ def _described(payload: Mapping[str, Any]) -> dict[str, object]:
     return {name: value for name, value in named.items() if value}
 
 
-def _payload(body: bytes, event: str, guid: str) -> Mapping[str, Any]:
-    if not _EVENT.fullmatch(event):
-        raise _RefusedError(400, "X-GitHub-Event is missing or malformed")
-    if not _GUID.fullmatch(guid):
-        raise _RefusedError(400, "X-GitHub-Delivery is missing or malformed")
+def _payload(body: bytes) -> Mapping[str, Any]:
     try:
-        payload = json.loads(body)
+        payload = _parsed(body)
     except (ValueError, RecursionError):
         hint = " (set the webhook's content type to application/json)"
         form = hint if body.startswith(b"payload=") else ""
@@ -149,6 +216,27 @@ def _payload(body: bytes, event: str, guid: str) -> Mapping[str, Any]:
     if not isinstance(payload, dict):
         raise _RefusedError(400, "the body is JSON, but no object")
     return payload
+
+
+def _parsed(body: bytes) -> Any:
+    """The quick parser makes only what is read. It refuses half of a surrogate pair and a byte
+    order mark: the other one reads them."""
+    try:
+        return _PARSER.validate_json(body)
+    except ValueError:
+        return json.loads(body)
+
+
+def _shape(read: Mapping[str, Any]) -> CoreSchema:
+    """An object with what is read of it, or any other value; an empty mapping is any value."""
+    if not read:
+        return any_schema()
+    fields = {name: typed_dict_field(_shape(of), required=False) for name, of in read.items()}
+    known = typed_dict_schema(fields, extra_behavior="ignore")
+    return union_schema([known, any_schema()], mode="left_to_right")
+
+
+_PARSER: Final = SchemaValidator(_shape(READ))
 
 
 async def _body(request: Request) -> bytes:
@@ -171,7 +259,7 @@ async def _body(request: Request) -> bytes:
                 else:
                     kept += chunk
     except TimeoutError:
-        raise _RefusedError(408, "the body did not arrive in time") from None
+        raise _late() from None
     except ClientDisconnect:
         raise _RefusedError(400, "the connection was closed within the body") from None
     except HTTPException:
@@ -179,6 +267,10 @@ async def _body(request: Request) -> bytes:
     if too_large:
         raise _too_large()
     return bytes(kept)
+
+
+def _late() -> _RefusedError:
+    return _RefusedError(408, "the body did not arrive in time")
 
 
 def _too_large() -> _RefusedError:

@@ -50,7 +50,7 @@ class Deliveries:
         False for a duplicate. LedgerUnavailableError: it may have been accepted; the same call
         again, in this process or another, tells by answering False.
         """
-        keys = [f"delivery:{guid}", *([_meaning_key(meaning)] if meaning else [])]
+        keys = delivery_keys(guid, meaning)
         token = uuid.uuid4().hex
         for _ in range(_MOST_TRIES):
             stands = self._try(keys, token, enqueue)
@@ -81,7 +81,7 @@ class Deliveries:
 
     def keep(self, pipeline: Pipeline, due: Due, ask: str, again_at: datetime) -> None:
         """Have what is asked for come again at that time, unless it was done by then."""
-        pipeline.set(_ask_key(due), ask, ex=ASK_KEPT)
+        pipeline.set(ask_key(due), ask, ex=ASK_KEPT)
         pipeline.zadd(DUE, {str(due): stamp(again_at)})
 
     def asks(self, dues: Iterable[Due]) -> dict[Due, str]:
@@ -90,7 +90,7 @@ class Deliveries:
         if not wanted:
             return {}
         with answered():
-            found = self._redis.mget([_ask_key(due) for due in wanted])
+            found = self._redis.mget([ask_key(due) for due in wanted])
         return {due: text(ask) for due, ask in zip(wanted, found, strict=True) if ask is not None}
 
     def accepted(self, guid: str) -> bool:
@@ -99,7 +99,13 @@ class Deliveries:
             return bool(self._redis.exists(f"delivery:{guid}"))
 
 
-def _ask_key(due: Due) -> str:
+def delivery_keys(guid: str, meaning: str) -> list[str]:
+    """What stands once a delivery was accepted; the meaning counts where there is one."""
+    return [f"delivery:{guid}", *([_meaning_key(meaning)] if meaning else [])]
+
+
+def ask_key(due: Due) -> str:
+    """Where what is asked for is kept."""
     return f"ask:{due.name}"
 
 

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, Literal, Protocol, TextIO
 
 import structlog
@@ -39,6 +40,8 @@ _SECRET_SHAPE = re.compile(
 )
 _REDACTED: Final = "***"
 _SHORTEST_SECRET: Final = 8
+_OFTEN: Final = 64
+"""Characters of values that come again and again: names of events, repositories and people."""
 
 
 class Log(Protocol):
@@ -63,12 +66,14 @@ class LineLog:
         secrets: Iterable[str] = (),
     ) -> None:
         known = sorted((s for s in secrets if len(s) >= _SHORTEST_SECRET), key=len, reverse=True)
-        self._secret = re.compile("|".join(re.escape(secret) for secret in known) or r"(?!)")
+        any_known = "|".join(re.escape(secret) for secret in known)
+        self._secret = re.compile(any_known) if known else None
+        self._short = lru_cache(maxsize=1024)(self._text)
         self._log = structlog.wrap_logger(
             structlog.WriteLogger(stream),
             processors=[self._cleaned, _as_json if form == "json" else _as_line],
             wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
-        )
+        ).bind()  # once: a logger that is not bound is bound anew for each line
 
     def __call__(self, word: str, /, **pairs: object) -> None:
         """``WORD key=value …``; a pair without a value (None) is left out."""
@@ -78,20 +83,26 @@ class LineLog:
     def _cleaned(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         pairs = event["pairs"].items()
         shown = {
-            _UNFIT_IN_NAME.sub("_", name): self._shown(name, value)
-            for name, value in pairs
-            if value is not None
+            _named(name): self._shown(name, value) for name, value in pairs if value is not None
         }
         return {"word": _UNFIT_IN_WORD.sub("_", str(event["event"])), "pairs": shown}
 
     def _shown(self, name: str, value: object) -> object:
         if isinstance(value, (bool, int, float)):
             return value
-        if isinstance(value, SecretStr) or _SECRET_NAME.search(name):
+        if isinstance(value, SecretStr) or _is_secret(name):
             return _REDACTED
-        text = value.isoformat(timespec="seconds") if isinstance(value, datetime) else str(value)
+        if isinstance(value, str) and len(value) <= _OFTEN:
+            return self._short(value)
+        return self._text(
+            value.isoformat(timespec="seconds") if isinstance(value, datetime) else str(value)
+        )
+
+    def _text(self, text: str) -> str:
         # Before the cut: the first half of a secret is one too.
-        text = _SECRET_SHAPE.sub(_REDACTED, self._secret.sub(_REDACTED, text))
+        if self._secret is not None:
+            text = self._secret.sub(_REDACTED, text)
+        text = _SECRET_SHAPE.sub(_REDACTED, text)
         return text if len(text) <= VALUE_LIMIT else text[:VALUE_LIMIT] + "…"
 
 
@@ -103,6 +114,16 @@ def forward_libraries(log: LineLog, level: str) -> None:
     least = logging.DEBUG if level == "debug" else logging.WARNING
     least = max(least, logging.getLevelNamesMapping()[level.upper()])
     logging.basicConfig(handlers=[_Forward(log)], level=least, force=True)
+
+
+@lru_cache
+def _named(name: str) -> str:
+    return _UNFIT_IN_NAME.sub("_", name)
+
+
+@lru_cache
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
 
 
 def _as_line(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
@@ -118,7 +139,11 @@ def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 def _logfmt(value: object) -> str:
     if isinstance(value, bool):
         return json.dumps(value)
-    text = str(value)
+    return _quoted(str(value))
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     return _visible(json.dumps(text, ensure_ascii=False))

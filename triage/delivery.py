@@ -284,7 +284,7 @@ class _LackingError(Exception):
 
 def _at(value: Any, *path: str) -> Any:
     for name in path:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             return None
         value = value.get(name)
     return value
@@ -293,7 +293,9 @@ def _at(value: Any, *path: str) -> Any:
 def text_at(value: Any, *path: str) -> str:
     """The text at a path, empty where there is none; half a surrogate pair becomes '?'."""
     found = _at(value, *path)
-    return found.encode("utf-8", "replace").decode() if isinstance(found, str) else ""
+    if not isinstance(found, str):
+        return ""
+    return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
 def _repository(item: Any) -> Repository | None:

@@ -18,6 +18,7 @@ from rq.job import Job
 
 from bot.__main__ import listen, make_server
 from bot.app import make_app, utc_now
+from bot.connection import Connection
 from bot.enqueue import QUEUE, SERIALIZER, Link, linked
 from bot.settings import WebSettings, read_settings
 from ledger.connection import connect_sync
@@ -125,14 +126,16 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(redis_url: str, **given: Any) -> AsyncIterator[Receiver]:
+async def receiving(
+    redis_url: str, *, connection: type[Connection] = Connection, **given: Any
+) -> AsyncIterator[Receiver]:
     """A receiver under uvicorn, until the block ends."""
     written, now = io.StringIO(), Moment()
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         async with linked(redis_url) as link:
             app = make_app(settings(redis_url, **given), link, LineLog(written), now=now)
-            server = make_server(app)
+            server = make_server(app, connection=connection)
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
                 yield Receiver(client, redis_url, link, port, written, now)

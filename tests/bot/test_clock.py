@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
-from anyio import to_thread
 
 from bot.clock import BATCH, tick
 from bot.enqueue import AGAIN_TICKS, Link, linked
@@ -107,7 +105,7 @@ async def test_what_a_crash_lost_comes_again(link: Link, redis_url: str) -> None
 async def test_what_a_delivery_asks_for_comes_again(link: Link, redis_url: str) -> None:
     """Its job was lost with its worker: the ask is due once more, until it is done, for a day."""
     asks = (Installed(installation="5"), Removed(installation="5", whole=True))
-    await to_thread.run_sync(partial(link.accept, "d-1", "", asks, again_at=NOON + AGAIN))
+    assert (await link.take("d-1", "", lambda _: asks, again_at=NOON + AGAIN)).is_new
     first = called(redis_url)
     assert [(name, args[1:]) for name, args in first] == [
         ("worker.jobs.handle", ("d-1", 0)),
@@ -147,15 +145,16 @@ async def test_more_than_a_batch(link: Link, redis_url: str) -> None:
 
 
 async def test_a_lost_ledger_is_recovered(redis_url: str) -> None:
-    """Nothing is to come in it, so the installations are asked for; once, until something is."""
+    """It has no epoch, so the installations are asked for; once while that waits, again where it
+    came to nothing, and whatever falls due in it some day; not once an epoch stands."""
     async with linked(redis_url) as link:
         assert await tick(link, NOON) == 1
         assert await tick(link, NOON + MINUTE) == 0
         assert called(redis_url) == [("worker.jobs.recover", ("ledger",))]
         worked_off(redis_url)
-        await link.ledger.due.add(Due(DueKind.RECOVER, "R42:1"), NOON + timedelta(hours=1))
-        assert await tick(link, NOON + 2 * MINUTE) == 0
-        await link.ledger.due.remove(Due(DueKind.RECOVER, "R42:1"))
+        await link.ledger.due.add(Due.window(JobKey.DAILY, 42), NOON + timedelta(hours=20))
+        assert await tick(link, NOON + 2 * MINUTE) == 1
+        worked_off(redis_url)
         await link.ledger.epochs.ensure(first=False)
         assert await tick(link, NOON + 3 * MINUTE) == 0
 
@@ -237,6 +236,7 @@ def test_two_clocks_through_an_outage(tmp_path: Path) -> None:
 def test_a_clock_that_redis_has_forgotten_ends_cleanly(redis_url: str) -> None:
     """Its entry is gone, as it is where Redis was away since the clock's start, or was wiped."""
     with connect_sync(redis_url) as client, start_clock(redis_url, seconds=60) as clock:
+        client.hset("epoch", "id", "an-epoch")
         client.zadd("window:due", {f"continue {RUN}": 0})
         assert until(clock, "TICK") == "TICK enqueued=1\n"
         time.sleep(0.5)  # its entry is renewed after the tick

@@ -1,7 +1,9 @@
 """Jobs: their names and ids, and that a worker of RQ can read and run them."""
 
 import importlib
+import json
 import re
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +12,16 @@ import redis
 from rq import Queue, SimpleWorker
 from rq.job import Job
 
-from bot.enqueue import QUEUE, SERIALIZER, JobQueue, QueuedJob, ask_job, due_job, window_job
+from bot.enqueue import (
+    QUEUE,
+    SERIALIZER,
+    JobQueue,
+    QueuedJob,
+    ask_job,
+    due_job,
+    linked,
+    window_job,
+)
 from ledger.connection import connect_sync
 from ledger.records import Due, DueKind
 from triage.asks import Installed
@@ -97,3 +108,38 @@ def test_an_id_is_never_used_again(client: redis.Redis) -> None:
     SimpleWorker([listened], connection=client, serializer=SERIALIZER).work(burst=True)
     assert queue.put([job]) == 0
     assert queue.put([QueuedJob("json.dumps", ({},), "a thing", "1")]) == 1
+
+
+async def test_a_job_of_a_group_is_as_rq_writes_it(client: redis.Redis, redis_url: str) -> None:
+    """Field by field what ``Queue.enqueue_call`` writes, its moments apart; a worker reads it."""
+    asks = (Installed(installation="5 añ✓"), Installed(installation="6"))
+    async with linked(redis_url) as link:
+        await link.take("d-1", "", lambda _: asks, again_at=NOON)
+    ours = Queue(QUEUE, connection=client, serializer=SERIALIZER).jobs
+    by_rq = Queue("other", connection=client, serializer=SERIALIZER, default_timeout=7200)
+    for index, (ask, job) in enumerate(zip(asks, ours, strict=True)):
+        twin = by_rq.enqueue_call(
+            "worker.jobs.handle",
+            args=(ask.model_dump(mode="json"), "d-1", index),
+            job_id=f"twin-{index}",
+            description=job.id,
+            result_ttl=3600,
+            failure_ttl=7 * 24 * 3600,
+        )
+        assert job.id == ask_job({}, "d-1", index).id
+        assert (job.func_name, job.args, job.kwargs) == (twin.func_name, list(twin.args), {})
+        assert set(job.to_dict()) == set(twin.to_dict())
+        assert written(client, job) == written(client, twin) | {"origin": b"retriage"}
+        assert job.enqueued_at is not None
+        assert twin.enqueued_at is not None
+        assert abs(job.enqueued_at - twin.enqueued_at) < timedelta(minutes=1)
+    assert client.smembers("rq:queues") == {b"rq:queue:retriage", b"rq:queue:other"}
+
+
+def written(client: redis.Redis, job: Job) -> dict[str, object]:
+    """The hash of a job, without moments; its data as they are read."""
+    found: dict[bytes, bytes] = client.hgetall(job.key)  # type: ignore[assignment]
+    assert found.pop(b"created_at").endswith(b"Z")
+    assert found.pop(b"enqueued_at").endswith(b"Z")
+    fields: dict[str, object] = {name.decode(): value for name, value in found.items()}
+    return {**fields, "data": json.loads(zlib.decompress(found[b"data"]))}

@@ -15,7 +15,8 @@ import httpx
 import pytest
 from starlette.responses import JSONResponse
 
-from bot.__main__ import Connection, listen, make_server
+from bot.__main__ import listen, make_server
+from bot.connection import Connection
 from tests.bot.receiver import MARKER_KEYS, SECRET, WEBHOOKS, command, headers, json_body
 
 PLAIN = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}

@@ -102,6 +102,17 @@ async def test_one_delivery_may_ask_for_two_things(receiver: Receiver, redis_url
     assert kinds == ["removed", "installed"]
 
 
+async def test_an_identifier_of_the_bot_that_is_new_counts_at_once(
+    receiver: Receiver, redis_url: str
+) -> None:
+    """A worker records it while the receiver runs: the next delivery is read with it."""
+    assert (await receiver.deliver(command(comment=1))).status_code == 202
+    await receiver.link.ledger.repositories.add_bot_id(7)
+    answer = await receiver.deliver(command(comment=2))
+    assert answer.json()["outcome"] == "ignored"
+    assert len(queued(redis_url)) == 1
+
+
 # --- Nothing comes twice ------------------------------------------------------------------------
 
 

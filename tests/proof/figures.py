@@ -28,7 +28,7 @@ NOTHING: Final[Figures] = {
 """Before anything was run."""
 
 
-def tables() -> dict[str, object]:
+def tables() -> dict[str, Any]:
     """What the code holds: a report that was made of other tables is stale."""
     return {
         "boundaries": list(BOUNDARIES),
