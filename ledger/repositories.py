@@ -83,7 +83,7 @@ class Repositories:
                 _decisions(repository_id, input_version), [str(id_) for id_ in issue_ids]
             )
         return {
-            id_: raw(text(digest)).hex()
+            id_: _hexadecimal(raw(text(digest)))
             for id_, digest in zip(issue_ids, found, strict=True)
             if digest is not None
         }
@@ -133,6 +133,11 @@ class Repositories:
 def _raw(digests: Mapping[int, str]) -> list[str | bytes]:
     """Issue id and digest in turn, the digest as 32 bytes."""
     return [part for id_, digest in digests.items() for part in (str(id_), bytes.fromhex(digest))]
+
+
+def _hexadecimal(stored: bytes) -> str:
+    """A digest as it is compared; 64 bytes are its digits already."""
+    return stored.decode() if len(stored) == 64 else stored.hex()
 
 
 def _decisions(repository_id: int, input_version: str) -> str:

@@ -119,6 +119,13 @@ local function seal()
   end
 end
 
+-- Whether the caller read a run that was sealed since: the evidence stands in the sealed record
+-- alone, and the caller's lacks it.
+local function is_read_before_seal()
+  local record = redis.call('HGET', KEYS[2], 'record') or '{'
+  return string.sub(record, 1, 1) ~= '{' and ARGV[8] ~= redis.sha1hex('')
+end
+
 local function forget_expired()
   local over = redis.call('ZRANGEBYSCORE', 'runs:expiring', '-inf', now, 'LIMIT', 0, 10)
   for _, trace in ipairs(over) do
@@ -142,8 +149,8 @@ local old = redis.call('HGET', KEYS[2], 'status')
 if old and is_final(old) and old ~= run.status then return 'frozen' end
 if is_final(run.status) and old ~= run.status and not is_whole() then return 'lease-lost' end
 
-redis.call('HSET', KEYS[2],
-  'record', ARGV[5], 'status', run.status, 'force', run.force and '1' or '0')
+if not is_read_before_seal() then redis.call('HSET', KEYS[2], 'record', ARGV[5]) end
+redis.call('HSET', KEYS[2], 'status', run.status, 'force', run.force and '1' or '0')
 index(old)
 count_cost()
 if is_final(run.status) and old ~= run.status then

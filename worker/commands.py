@@ -194,11 +194,16 @@ async def _label_removed(ask: RemovedLabel, ports: Ports) -> None:
 
 
 async def _deleted(ask: DeletedComment, ports: Ports) -> None:
-    """A person deleted a comment of the bot: it is not posted again."""
-    record = await ports.ledger.effects.by_github_id(ask.repository_id, ask.comment_id)
+    """A person deleted a comment of the bot: it is not posted again; unless that was one that
+    another has taken the place of since."""
+    effects = ports.ledger.effects
+    record = await effects.by_github_id(ask.repository_id, ask.comment_id)
+    if record is None and ask.effect_key:
+        record = (await effects.get([ask.effect_key])).get(ask.effect_key)
     key = record.effect_key if record is not None else ask.effect_key
-    if key:
-        await ports.ledger.effects.note_tombstone(key)
+    stands = record.github_id if record is not None else None
+    if key and stands in (None, ask.comment_id):
+        await effects.note_tombstone(key)
 
 
 async def _installed(ask: Installed, ports: Ports) -> None:

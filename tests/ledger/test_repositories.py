@@ -4,8 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+import redis.asyncio
 
 from ledger.errors import LedgerCorruptError
+from ledger.ledger import open_ledger
 from ledger.records import Report, RepositoryRecord
 from ledger.timing import LedgerTiming
 from tests.ledger.places import AnyLedger, Place
@@ -126,3 +128,11 @@ async def test_what_a_report_and_a_decision_are_kept_for(
     life = await place.life("report:path")
     assert life is not None
     assert timedelta(days=89) < life <= timedelta(days=90)
+
+
+async def test_a_decision_may_stand_as_digits(client: redis.asyncio.Redis) -> None:
+    """As 64 digits and as 32 bytes, beside each other: both are known."""
+    repositories = open_ledger(client, LedgerTiming()).repositories
+    await client.hset("decisions:7:p1", "1", "ab" * 32)
+    await repositories.settle(7, "p1", {2: "cd" * 32})
+    assert await repositories.settled(7, "p1", [1, 2, 3]) == {1: "ab" * 32, 2: "cd" * 32}

@@ -1,14 +1,17 @@
 """A run that is over stands as one packed value, and reads as it did before."""
 
+import asyncio
+
 import redis.asyncio
 
 from ledger.codec import text
 from ledger.connection import connect
 from ledger.ledger import open_ledger
+from ledger.runs import Runs
 from ledger.sealing import is_sealed, sealed, unsealed
 from ledger.timing import LedgerTiming
 from tests.ledger.samples import NOON, REPOSITORY, RUN, effect, run, start
-from triage.contract import Evidence, RunEffect, Status
+from triage.contract import Evidence, RunEffect, RunRecord, Status
 from triage.identifiers import EffectKind, Family, effect_key
 
 WINDOW_SUMMARY = effect_key(REPOSITORY, 0, Family.TRIAGE, EffectKind.SUMMARY, "2026-09-16")
@@ -70,6 +73,37 @@ async def test_a_completed_run_is_sealed(redis_url: str) -> None:
         verified = whole.model_copy(update={"reason": "verified"})
         await ledger.runs.settle(again, verified, {})
         assert (await ledger.leases.view(RUN)).run == verified
+
+
+class Slow(Runs):
+    """Runs whose end is delayed between what is read for it and its script."""
+
+    def __init__(self, client: redis.asyncio.Redis) -> None:
+        super().__init__(client, LedgerTiming())
+        self.has_read = asyncio.Event()
+        self.may_write = asyncio.Event()
+
+    async def _for_good(self, run: RunRecord) -> tuple[bytes, bytes, str]:
+        kept = await super()._for_good(run)
+        self.has_read.set()
+        await self.may_write.wait()
+        return kept
+
+
+async def test_a_late_end_leaves_the_evidence(redis_url: str) -> None:
+    """It read the run before another end of the same attempt sealed it, and comes after that."""
+    async with connect(redis_url) as client:
+        ledger, slow = open_ledger(client, LedgerTiming()), Slow(client)
+        await ledger.epochs.ensure(first=True)
+        lease = await start(ledger)
+        await ledger.runs.save_effects(lease, _effects())
+        whole = run(status=Status.COMPLETED, effects=_effects())
+        late = asyncio.create_task(slow.save(lease, whole))
+        await slow.has_read.wait()
+        await ledger.runs.save(lease, whole)
+        slow.may_write.set()
+        await late
+        assert (await ledger.leases.view(RUN)).run == whole
 
 
 async def test_an_unfinished_run_is_not(redis_url: str) -> None:

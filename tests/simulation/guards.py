@@ -357,7 +357,13 @@ GUARDS: Final = (
                 "        del known\n",
             ),
         ),
-        (),
+        (
+            Edit(
+                "ledger/arrivals.py",
+                "local is_new = #one.keys == 0 or redis.call('EXISTS', unpack(one.keys)) == 0",
+                "local is_new = true",
+            ),
+        ),
     ),
 )
 """All of them."""

@@ -55,6 +55,15 @@ class RuleAgent:
         }
 
 
+class Mute(RuleAgent):
+    """Decides nothing, and costs more than the budget."""
+
+    async def decide(self, request: AgentRequest) -> AgentAnswer:
+        """An answer without decisions."""
+        self.asked.append(request)
+        return AgentAnswer(decisions=(), cost=Cost(estimated_usd=2.5, turns=1, sessions=1))
+
+
 @dataclass
 class MemoryArtifacts:
     """Reports by their path."""

@@ -204,3 +204,41 @@ async def test_slow_between_claim_and_request() -> None:
         assert (await w.run(faults=faults)).status is Status.COMPLETED
         assert [effect.sends for effect in (await w.runs())[0].effects] == [1, 1, 1]
         await nothing_more(w)
+
+
+async def test_removal_waits_while_the_ledger_is_quiet() -> None:
+    """A second comment is found while the ledger, which fell back to a replica, may not be written
+    by: waiting is no attempt, and the removal is not given up before it may begin."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_COMMENT, "drop then apply")
+        await w.run()
+        while len(w.github.requests("POST", "/comments")) < 2:
+            await asyncio.sleep(WINDOW / 10)
+            await w.tick()
+        first = w.own_comments(1)[0].id
+        w.github.land_late()
+        w.server.restore(w.server.copy())
+        await w.settle()
+        assert [item.id for item in w.own_comments(1)] == [first]
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED] * 2
+        lost = [line for line in w.lines if line.startswith("INCIDENT kind=ledger-lost")]
+        assert len(lost) == 1
+        await nothing_more(w, incidents=2)
+
+
+async def test_deleted_comment_does_not_take_its_successor_along() -> None:
+    """A worker dies before it has saved that its comment was seen; a person deletes the comment and
+    asks for another. The run that goes on was told of the first one, which no read shows: the
+    second one stays."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        faults = Faults()
+        faults.kill_at("after reader.comment")
+        with pytest.raises(Killed):
+            await w.run(faults=faults)
+        w.github.as_user("alice").delete_comment(REPOSITORY, w.own_comments(1)[0].id)
+        await w.say("alice", 1, "/retriage --force")
+        second = w.own_comments(1)[0].id
+        await w.settle()
+        assert [item.id for item in w.own_comments(1)] == [second]
+        await nothing_more(w)

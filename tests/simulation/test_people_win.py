@@ -1,5 +1,6 @@
 """People act while a run is under way, or correct the bot afterwards: what they did stands."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -171,6 +172,40 @@ async def test_deletion_and_creation_arrive_in_the_wrong_order() -> None:
         await w.say("alice", 1, "/retriage --force")
         assert len(w.bot_comments(1)) == 1
         await nothing_more(w, undone=True)
+
+
+async def test_deletion_is_told_of_after_another_was_posted() -> None:
+    """The webhook of the deletion comes after ``--force`` has posted another comment: that one is
+    not forgotten over it, and the next ``--force`` posts no third."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        await w.run()
+        await w.deliver()
+        await asyncio.sleep(w.timing.absence_window.total_seconds())
+        alice(w).delete_comment(REPOSITORY, w.own_comments(1)[0].id)
+        deletion = w.github.outbox.drain()
+        await w.say("alice", 1, "/retriage --force")
+        second = w.own_comments(1)[0].id
+        for delivery in deletion:
+            w.github.outbox.put(delivery)
+        await w.say("alice", 1, "/retriage --force")
+        assert [item.id for item in w.own_comments(1)] == [second]
+        await nothing_more(w, undone=True)
+
+
+async def test_comment_that_took_the_place_of_a_deleted_one_is_found_again() -> None:
+    """A replica that knows neither of the deletion nor of the comment that ``--force`` has posted
+    since is promoted: the next ``--force`` finds that one, and posts no third."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        await w.run()
+        replica = w.server.copy()
+        alice(w).delete_comment(REPOSITORY, w.own_comments(1)[0].id)
+        await w.say("alice", 1, "/retriage --force")
+        second = w.own_comments(1)[0].id
+        w.server.restore(replica)
+        await w.say("alice", 1, "/retriage --force")
+        await w.settle()
+        assert [item.id for item in w.own_comments(1)] == [second]
+        await nothing_more(w, incidents=1, undone=True, forgotten=True)
 
 
 @pytest.mark.parametrize("marker", [True, False], ids=["text", "marker"])

@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.github.faults import LIST_ISSUES, POST_COMMENT, POST_ISSUE, POST_LABELS
 from tests.simulation.invariants import check, nothing_more, writes
+from tests.simulation.stand_ins import Mute
 from tests.simulation.world import (
     REPOSITORY,
     REPOSITORY_ID,
@@ -306,6 +307,16 @@ async def test_github_does_not_answer_reads() -> None:
 
 
 # --- The model ----------------------------------------------------------------------------------
+
+
+async def test_model_spends_all_and_decides_nothing() -> None:
+    """A spent budget is not tried again by itself, and what was spent is told."""
+    async with world(["Bug: a", "Bug: b"], policy=policy_file()) as w:
+        w.agent = Mute(most=1)
+        assert (await w.run()).status is Status.FAILED_BEFORE_WRITE
+        run = (await w.runs())[0]
+        assert (run.retry_at, run.cost.estimated_usd, run.cost.sessions) == (None, 2.5, 1)
+        await check(w)
 
 
 async def test_model_fails_again_and_again() -> None:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from triage.contract import summarised
+from triage.contract import Evidence, summarised
 from triage.effects import derive
-from triage.identifiers import DedupeKey, Mode
+from triage.identifiers import DedupeKey, EffectKind, Mode
 from triage.plan import Cost, Plan, make_plan
 from triage.snapshot import Issue, Selection, Snapshot, SnapshotIssue, select
 from worker.ports import AgentFailed, AgentRequest, Gone, IssueText, LeaseLost, RepositoryNow
@@ -45,13 +45,23 @@ async def frozen_plan(attempt: Attempt, snapshot: Snapshot) -> Plan:
 
 
 async def intend(attempt: Attempt, plan: Plan, snapshot: Snapshot) -> None:
-    """The run's effects: those that stand, else those that the plan means, saved.
+    """The run's effects: those that the plan means, and of those that stand the summary and
+    whatever was tried or settled; saved. A ledger that was set back may hold effects of a plan that
+    it has lost.
 
     An observe run's are only thought of: it saves none but its report.
     """
     observing = attempt.run.inputs.mode is Mode.OBSERVE
     standing = () if observing else attempt.run.effects
-    effects = standing or derive(plan, snapshot, attempt.run.inputs)
+    derived = derive(plan, snapshot, attempt.run.inputs)
+    kept = [
+        effect
+        for effect in standing
+        if effect.sends
+        or effect.evidence is not Evidence.ABSENT
+        or effect.kind is EffectKind.SUMMARY
+    ]
+    effects = list({effect.effect_key: effect for effect in (*derived, *kept)}.values())
     await attempt.know(effect.effect_key for effect in effects)
     attempt.effects = {effect.effect_key: effect for effect in (effects if observing else standing)}
     await attempt.keep(effects)
@@ -130,7 +140,8 @@ async def _ask(attempt: Attempt, snapshot: Snapshot) -> Plan:
         if left <= 0 or attempt.out_of_time:
             reason = "budget" if left <= 0 else "deadline"
             if not answers:
-                raise AgentFailed(reason, "nothing was asked", retryable=True, cost=cost)
+                attempt.run = attempt.run.model_copy(update={"cost": attempt.run.cost + cost})
+                raise AgentFailed(reason, "nothing was decided", retryable=left > 0, cost=cost)
             attempt.ports.log("AGENT-PARTIAL", reason=reason, answered=len(answers))
             break
         request = AgentRequest(

@@ -20,6 +20,7 @@ from worker.stages.attempt import Attempt
 from worker.stages.gone import comment_gone
 from worker.stages.lookup import look_up
 from worker.stages.present import Present
+from worker.stages.sampling import look
 from worker.stages.sending import StopSending, conflict, send_once
 
 BREAKER = 3
@@ -54,6 +55,10 @@ class Writing:
         """The effect by what GitHub shows of its issue, and of the repository's labels, now. An
         issue on which another run holds anything is left to it: its words are of one mind."""
         attempt, group = self.attempt, self._group(effect.issue)
+        if effect.issue_id not in self.decisions:  # of a plan that a lost ledger took along
+            effect = skipped(effect, Skip.SUPERSEDED)
+            await attempt.keep([effect])
+            return effect
         now = await self.present.issue(effect.issue)
         await attempt.know(item.effect_key for item in group)
         if isinstance(now, Issue):
@@ -116,14 +121,29 @@ class Writing:
         )
         known = self.attempt.known_id(effect)
         if known is None:
-            return await self._create(effect, body)
+            record = self.attempt.records.get(effect.effect_key)
+            deleted = record is not None and record.tombstone
+            return await (self._replace if deleted else self._create)(effect, body)
         before = await self._before_edit(effect.model_copy(update={"github_id": known}))
         if before.evidence is Evidence.ABSENT:
             return await self._edit(before, known, body)
         if before.reason == Skip.HUMAN_REMOVED and self.attempt.run.inputs.force:
-            return await self._create(effect.model_copy(update={"github_id": None}), body)
+            return await self._replace(effect.model_copy(update={"github_id": None}), body)
         await self.attempt.keep([before])
         return before
+
+    async def _replace(self, effect: RunEffect, body: str) -> RunEffect:
+        """Create one in place of the comment that a person deleted; or edit the one that an earlier
+        command has put there, which the ledger may have forgotten, or not heard of in order."""
+        attempt = self.attempt
+        sighting = await look(effect, None, attempt.place, attempt.ports)
+        if not isinstance(sighting, Hit):
+            return await self._create(effect, body)
+        seen = adopted(effect, sighting, attempt.now)
+        if seen.evidence is Evidence.ABSENT:
+            return await self._edit(seen, sighting.found.github_id, body)
+        await attempt.keep([seen])
+        return seen
 
     async def _create(self, effect: RunEffect, body: str) -> RunEffect:
         async def request(claim: Claim) -> Outcome:
