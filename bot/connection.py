@@ -50,9 +50,12 @@ class Connection(HttpToolsProtocol):
         self._webhooks = self.app.webhooks if isinstance(self.app, Receiver) else None
         self._late: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._is_in_head = False
         self._delivery: dict[str, str] | None = None
         """The headers of the delivery in the lane, until it is answered."""
         self._body = b""
+        self._is_in_body = False
+        """The body of the delivery in the lane is not all there."""
         self._is_ending = False
         """The next answer is the last on this connection."""
         self._is_deaf = False
@@ -65,17 +68,16 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._is_asked():
-            self._head_bytes = 0
-            return
-        self._head_bytes += len(data)
+        self._head_bytes = self._head_bytes + len(data) if self._is_in_head else 0
         if self._head_bytes > MOST_HEAD_BYTES:
             self.transport.close()
-        elif self._late is None:
+        elif self._late is None and not self._is_asked():
             self._close_after(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._is_in_body and self._webhooks is not None and self._delivery is not None:
+            self._webhooks.cut_off(self._delivery)
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -90,9 +92,11 @@ class Connection(HttpToolsProtocol):
         if self._delivery is not None:
             # Who does not wait for an answer is left after it, and asks the rest again.
             self._is_ending = self._is_deaf = True
+        self._is_in_head = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
+        self._is_in_head = False
         if self._is_deaf:
             return
         self._stop_waiting()
@@ -100,6 +104,7 @@ class Connection(HttpToolsProtocol):
         if self._delivery is None:
             super().on_headers_complete()
         else:
+            self._is_in_body = True
             self._late = self.loop.call_later(self.body_seconds, self._too_slow)
 
     def on_body(self, body: bytes) -> None:
@@ -117,6 +122,7 @@ class Connection(HttpToolsProtocol):
             super().on_message_complete()
             return
         self._stop_waiting()
+        self._is_in_body = False
         body, self._body = self._body, b""
         task = self.loop.create_task(self._webhooks.take(self._delivery, body))
         # uvicorn only waits for its tasks, and cancels them: what they give does not matter.
@@ -137,6 +143,7 @@ class Connection(HttpToolsProtocol):
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
         length = headers.get("content-length", "")
         usual = len(headers) == len(self.headers) and _UNUSUAL.isdisjoint(headers)
+        usual = usual and self.parser.get_http_version() == "1.1"
         small = length.isdecimal() and len(length) < 7 and int(length) <= LANE_BODY_BYTES
         limit = self.limit_concurrency
         crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
@@ -155,6 +162,7 @@ class Connection(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._is_ending = self._is_deaf = True
+        self._is_in_body = False
         if self._webhooks is not None and self._delivery is not None:
             self._answer(self._webhooks.too_slow(self._delivery))
 

@@ -11,7 +11,7 @@
 =====  ===========================================================================================
 
 Every answer is one JSON line. Nothing of a body is read as JSON before its signature is verified,
-and the signature's form is checked before the body is read at all.
+and the signature's form is checked before a body is read that is larger than usual.
 """
 
 import asyncio
@@ -135,6 +135,10 @@ class Webhooks:
     def too_slow(self, headers: Mapping[str, str]) -> Answer:
         """The answer where a body did not come in time."""
         return self._refuse(_late(), _told(headers))
+
+    def cut_off(self, headers: Mapping[str, str]) -> None:
+        """The line and the count where the connection was closed within the body."""
+        self._refuse(_closed(), _told(headers))
 
     async def _take(
         self, headers: Mapping[str, str], body: bytes, told: dict[str, object]
@@ -261,7 +265,7 @@ async def _body(request: Request) -> bytes:
     except TimeoutError:
         raise _late() from None
     except ClientDisconnect:
-        raise _RefusedError(400, "the connection was closed within the body") from None
+        raise _closed() from None
     except HTTPException:
         raise _too_large() from None
     if too_large:
@@ -271,6 +275,10 @@ async def _body(request: Request) -> bytes:
 
 def _late() -> _RefusedError:
     return _RefusedError(408, "the body did not arrive in time")
+
+
+def _closed() -> _RefusedError:
+    return _RefusedError(400, "the connection was closed within the body")
 
 
 def _too_large() -> _RefusedError:

@@ -18,8 +18,8 @@ class Groups(Generic[Item, Outcome]):
     """Calls ``work`` with at most ``most`` items, at most ``at_once`` calls at a time; it answers
     one outcome each.
 
-    Where it raises, each of the group gets that, and so does who waited meanwhile: what failed for
-    one group is not tried by the next with a wait of its own.
+    Where it raises, each of the group gets that, and nobody else: one connection that was lost is
+    no reason to refuse who waited.
     """
 
     def __init__(
@@ -48,16 +48,20 @@ class Groups(Generic[Item, Outcome]):
 
     def _begin(self) -> None:
         self._is_called = False
+        while len(self._under_way) < self._at_once and (group := self._next()):
+            work = self._work([item for item, _ in group])
+            task = asyncio.get_running_loop().create_task(work)
+            self._under_way.add(task)
+            task.add_done_callback(partial(self._end, [future for _, future in group]))
+
+    def _next(self) -> list[tuple[Item, asyncio.Future[Outcome]]]:
+        """Who is done next; empty where nobody waits."""
         group: list[tuple[Item, asyncio.Future[Outcome]]] = []
         while self._waiting and len(group) < self._most:
             item, future = self._waiting.popleft()
             if not future.done():
                 group.append((item, future))
-        if group:
-            work = self._work([item for item, _ in group])
-            task = asyncio.get_running_loop().create_task(work)
-            self._under_way.add(task)
-            task.add_done_callback(partial(self._end, [future for _, future in group]))
+        return group
 
     def _end(
         self, futures: list[asyncio.Future[Outcome]], done: asyncio.Task[Sequence[Outcome]]
@@ -65,15 +69,11 @@ class Groups(Generic[Item, Outcome]):
         self._under_way.discard(done)
         error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is None:
-            outcomes = iter(done.result())
-            for future in futures:
-                outcome = next(outcomes)
+            for future, outcome in zip(futures, done.result(), strict=True):
                 if not future.done():
                     future.set_result(outcome)
         else:
-            waiting = [future for _, future in self._waiting]
-            self._waiting.clear()
-            for future in futures + waiting:
+            for future in futures:
                 if not future.done():
                     future.set_exception(error)
         self._begin()

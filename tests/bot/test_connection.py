@@ -5,7 +5,7 @@ import json
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -222,5 +222,47 @@ async def test_who_asks_for_it_is_answered_and_left(receiver: Receiver) -> None:
     """Connection: close."""
     async with calling(receiver) as client:
         await client.say(request(1, "Connection: close"))
+        assert await client.answer() == ACCEPTED
+        assert await client.first_line() == b""
+
+
+async def test_a_body_that_is_cut_off_has_its_line(receiver: Receiver) -> None:
+    """The client goes away within it: nothing is recorded, and that is said."""
+    async with calling(receiver) as client:
+        await client.say(request(1)[:-5])
+    for _ in range(100):
+        if receiver.lines("DELIVERY refused"):
+            break
+        await asyncio.sleep(0.02)
+    assert "closed within the body" in receiver.lines("DELIVERY refused")[0]
+
+
+async def test_an_early_answer_reaches_who_still_sends(receiver: Receiver) -> None:
+    """A large delivery without a signature is refused before its body is there; the rest of the
+    body is not taken for an endless head."""
+    said = request(1, body=b" " * 2 * LANE_BODY_BYTES)
+    said = said.replace(b"x-hub-signature-256", b"x-none")
+    async with calling(receiver) as client:
+        for start in range(0, len(said), 40_000):
+            await client.say(said[start : start + 40_000])
+        assert (await client.answer())[0] == 401
+
+
+async def test_an_endless_head_is_cut_off(receiver: Receiver) -> None:
+    """No end after 32 KiB: the connection is closed while the client still sends."""
+    async with calling(receiver) as client:
+        await client.say(b"GET /healthz HTTP/1.1\r\n")
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < 1000:
+                await client.say(f"X-Line-{sent}: {'x' * 1000}\r\n".encode())
+                sent += 1
+        assert sent < 100
+
+
+async def test_an_old_client_is_answered_and_left(receiver: Receiver) -> None:
+    """HTTP/1.0 keeps no connection."""
+    async with calling(receiver) as client:
+        await client.say(request(1, first=PATH.replace("1.1", "1.0")))
         assert await client.answer() == ACCEPTED
         assert await client.first_line() == b""

@@ -88,8 +88,8 @@ async def test_who_is_cancelled_harms_nobody() -> None:
     assert work.groups == [[1, 2], [4]]
 
 
-async def test_a_failure_is_everybodys_who_waited_and_nobody_elses() -> None:
-    """Who waited is not made to wait once more; who comes later is done."""
+async def test_a_failure_is_of_its_group_alone() -> None:
+    """Who waited meanwhile is done, and so is who comes later."""
     work = Work()
     groups = Groups(work, most=64)
     joined = [asyncio.create_task(groups.join(-1))]
@@ -97,8 +97,19 @@ async def test_a_failure_is_everybodys_who_waited_and_nobody_elses() -> None:
     joined += [asyncio.create_task(groups.join(2))]
     await settle()
     work.may_end.set()
-    for task in joined:
-        with pytest.raises(ValueError, match="a negative number"):
-            await task
+    with pytest.raises(ValueError, match="a negative number"):
+        await joined[0]
+    assert await joined[1] == 20
     assert await groups.join(3) == 30
-    assert work.groups == [[-1], [3]]
+    assert work.groups == [[-1], [2], [3]]
+
+
+async def test_a_burst_takes_all_the_room_there_is() -> None:
+    """More than one group's worth in one turn of the loop: as many groups begin as may."""
+    work = Work()
+    groups = Groups(work, most=2, at_once=3)
+    joined = [asyncio.create_task(groups.join(number)) for number in range(1, 8)]
+    await settle()
+    assert work.groups == [[1, 2], [3, 4], [5, 6]]
+    work.may_end.set()
+    assert await asyncio.gather(*joined) == [10, 20, 30, 40, 50, 60, 70]

@@ -226,3 +226,30 @@ async def test_first_ledger_reads_nothing() -> None:
         assert not [r for r in w.github.requests("GET") if "creator" in r.query]
         assert len(w.github.requests("GET", GET_COMMENT.partition("^")[2][:7])) > 0
         await check(w)
+
+
+async def test_effects_of_a_plan_that_was_lost() -> None:
+    """A replica that lacks snapshot and plan is promoted while the effects are being saved: they
+    stand there without them. The next attempt takes another snapshot; what that plan wanted on an
+    issue that was closed since is given up, with its reason."""
+    async with world(["Bug: a", "Question: b"], policy=policy_file()) as w:
+        faults, replica = Faults(), []
+
+        async def replicate() -> None:
+            replica.append(w.server.copy())
+
+        async def promote() -> None:
+            w.server.restore(replica[0])
+
+        faults.at("after runs.save", replicate)
+        faults.at("after runs.save_plan", promote)
+        with pytest.raises(LeaseLost):
+            await w.run(faults=faults)
+        w.github.as_user("maintainer").close(REPOSITORY, 1)
+        await w.settle()
+        runs = await w.runs()
+        assert [run.status for run in runs] == [Status.COMPLETED]
+        reasons = {(effect.issue, effect.reason) for effect in runs[0].effects}
+        assert reasons >= {(1, "superseded"), (2, "")}
+        assert w.bot_comments(1) == []
+        await nothing_more(w, incidents=1)

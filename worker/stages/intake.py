@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from triage.contract import Evidence, summarised
-from triage.effects import derive
+from triage.contract import Evidence, Skip, summarised
+from triage.effects import derive, skipped
 from triage.identifiers import DedupeKey, EffectKind, Mode
 from triage.plan import Cost, Plan, make_plan
 from triage.snapshot import Issue, Selection, Snapshot, SnapshotIssue, select
@@ -64,7 +64,9 @@ async def intend(attempt: Attempt, plan: Plan, snapshot: Snapshot) -> None:
     effects = list({effect.effect_key: effect for effect in (*derived, *kept)}.values())
     await attempt.know(effect.effect_key for effect in effects)
     attempt.effects = {effect.effect_key: effect for effect in (effects if observing else standing)}
-    await attempt.keep(effects)
+    meant = {effect.effect_key for effect in effects}
+    lost = [effect for effect in standing if effect.effect_key not in meant]
+    await attempt.keep([*effects, *(skipped(effect, Skip.SUPERSEDED) for effect in lost)])
 
 
 async def _take(attempt: Attempt, repository: RepositoryNow) -> Snapshot:
