@@ -14,7 +14,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from random import Random
 
 from tests.simulation import deeds, deeds_on_github
@@ -134,16 +136,13 @@ def run_schedules(
     if jobs <= 1:
         parts = [run_seeds(seeds, stop_at_first=stop_at_first)]
     else:
-        shares = [(seeds[part::jobs], stop_at_first) for part in range(jobs)]
-        with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-            parts = pool.starmap(_run_share, shares)
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+            share = partial(run_seeds, stop_at_first=stop_at_first)
+            parts = list(pool.map(share, [seeds[part::jobs] for part in range(jobs)]))
     whole = _together(parts)
     whole.seconds = round(time.monotonic() - began, 3)
     return whole
-
-
-def _run_share(seeds: range, stop_at_first: bool) -> Schedules:
-    return run_seeds(seeds, stop_at_first=stop_at_first)
 
 
 def run_seeds(seeds: Iterable[int], *, stop_at_first: bool = False) -> Schedules:
