@@ -1,14 +1,9 @@
 """The measurements run, and say what they should; how fast anything is, nobody asks here."""
 
 import json
-import shutil
 import subprocess
 import sys
 from typing import Any
-
-import pytest
-
-from tests.bench.probot_server import folder
 
 
 def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -48,20 +43,3 @@ def test_start() -> None:
         assert 0 < figures[name]["least"] <= figures[name]["median"] <= figures[name]["most"]
     assert set(figures["idle_memory"]) == {"web", "worker", "clock"}
     assert all(held["rss_kib"] > 1024 for held in figures["idle_memory"].values())
-
-
-@pytest.mark.skipif(
-    shutil.which("node") is None or not folder().exists(),
-    reason="the Probot server is not installed: script/bench receiver installs it",
-)
-def test_receiver() -> None:
-    """Both sides accept every delivery of every round, and each has its one job."""
-    figures = measured("receiver")
-    assert figures["jobs"] == {side: {"accepted": 200, "jobs": 200} for side in figures["jobs"]}
-    for side in ("retriage", "probot", "probot_quiet"):
-        assert figures[side]["per_second"] > 0
-        assert 0 < figures[side]["p50_ms"] <= figures[side]["p99_ms"]
-        assert len(figures["rounds"]) == 1
-        assert sum(figures["rounds"][0][side]["statuses"].values()) == 100
-    assert figures["to_probot"]["per_second"] > 0
-    assert figures["versions"]["probot"].startswith("14.")
