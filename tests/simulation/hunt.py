@@ -26,7 +26,8 @@ def hunt(stories: list[str]) -> Violation | None:
     cells = tell_cells(jobs=1).violations
     if cells:
         return cells[0]
-    failed = run_tests([f"tests/simulation/{story}" for story in stories]) if stories else None
+    paths = [story if "/" in story else f"tests/simulation/{story}" for story in stories]
+    failed = run_tests(paths) if paths else None
     if failed is not None:
         return failed
     schedules = run_schedules(SCHEDULES, SEED, jobs=1, stop_at_first=True).violations
