@@ -5,7 +5,7 @@ Recovery goes through the one door: it never runs a run but by ``execute``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ledger.errors import LedgerCorruptError
 from ledger.records import LEDGER, Due, DueKind, EffectRecord, RepositoryRecord
@@ -41,6 +41,13 @@ class Held:
         """Where it is."""
         inputs = self.run.inputs
         return Place(inputs.repository_id, inputs.repository, inputs.installation)
+
+    @property
+    def begun(self) -> datetime:
+        """When the run's last attempt began, or the effect's last request was claimed: from then on
+        a late writer may have been left behind."""
+        last = self.run.attempts[-1].began if self.run.attempts else self.run.created_at
+        return max(last, self.record.claimed_at or last)
 
     @property
     def lagging(self) -> bool:
@@ -104,7 +111,8 @@ async def sample(effect_key: str, ports: Ports) -> None:
 async def verify(effect_key: str, ports: Ports) -> None:
     """Look for a late writer of an effect, and converge where there was one.
 
-    Looked for again where the run does not see its own yet, or somebody else is at a duplicate.
+    Looked for again where the run does not see its own yet, or somebody else is at a duplicate;
+    and where it is too early: this job may be one that waited while the effect was sent once more.
     """
     due = Due(DueKind.VERIFY, effect_key)
     was = await ports.ledger.due.when(due)
@@ -112,13 +120,14 @@ async def verify(effect_key: str, ports: Ports) -> None:
     if held is None or not held.effect.kind.creates:
         await ports.ledger.due.remove(due, was)
         return
-    again = ports.clock.now() + ports.timing.absence_window / (SAMPLES - 1)
+    now, window = ports.clock.now(), ports.timing.absence_window
+    again = max(now + window / (SAMPLES - 1), held.begun + window)
     try:
         done = await _converged(held, ports)
     except ReadFailed as failure:
         await ports.ledger.due.add(due, failure.retry_at or again)
         return
-    if done and not held.lagging:
+    if done and not held.lagging and now >= held.begun + window:
         await ports.ledger.due.remove(due, was)
     else:
         await ports.ledger.due.add(due, again)

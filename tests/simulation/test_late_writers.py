@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.github.faults import POST_COMMENT, POST_ISSUE
 from tests.simulation.invariants import nothing_more
-from tests.simulation.sight import LISTS, WIDE, WIDE_WINDOW, WINDOW, blind
+from tests.simulation.sight import LISTS, WIDE, WIDE_WINDOW, WINDOW, blind, comment_key
 from tests.simulation.world import (
     BOT,
     REPOSITORY,
@@ -19,6 +19,7 @@ from tests.simulation.world import (
     world,
 )
 from triage.contract import Status
+from worker import recovery
 from worker.pipeline import execute
 from worker.ports import LeaseLost
 
@@ -242,3 +243,41 @@ async def test_deleted_comment_does_not_take_its_successor_along() -> None:
         await w.settle()
         assert [item.id for item in w.own_comments(1)] == [second]
         await nothing_more(w)
+
+
+async def test_look_that_comes_too_early_is_not_the_last() -> None:
+    """A look for late writers waited in the queue while the comment was sent a second time: the one
+    that falls due a window after that is not taken off with it."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.fail(POST_COMMENT, "drop then apply")
+        await w.run()
+        while len(w.github.requests("POST", "/comments")) < 2:
+            await asyncio.sleep(WINDOW / 10)
+            await w.tick()
+        await recovery.verify(comment_key(w, 1), w.ports())
+        first = w.own_comments(1)[0].id
+        w.github.land_late()
+        await w.settle()
+        assert [item.id for item in w.own_comments(1)] == [first]
+        await nothing_more(w, incidents=1)
+
+
+async def test_marker_that_a_person_took_off_comes_back() -> None:
+    """A comment landed unseen, and a person took its marker off, so another was sent. Then the
+    webhook of the first one comes, and ``/retriage`` signs it anew: the two become one."""
+    async with world(["Bug: a"], policy=policy_file()) as w:
+        w.github.add_collaborator(REPOSITORY, "alice", "triage")
+        w.github.fail(POST_COMMENT, "apply then drop")
+        faults = Faults()
+        faults.kill_at("after writer.create_comment")
+        with pytest.raises(Killed):
+            await w.run(faults=faults)
+        first = w.own_comments(1)[0]
+        rest = first.body.partition("\n")[2]
+        w.github.as_user("alice").edit_comment(REPOSITORY, first.id, rest)
+        await w.settle()
+        assert len(w.own_comments(1)) == 2
+        await w.say("alice", 1, "/retriage")
+        await w.settle()
+        assert [item.id for item in w.own_comments(1)] == [first.id]
+        await nothing_more(w, incidents=1, undone=True)

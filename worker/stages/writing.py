@@ -21,7 +21,7 @@ from worker.stages.gone import comment_gone
 from worker.stages.lookup import look_up
 from worker.stages.present import Present
 from worker.stages.sampling import look
-from worker.stages.sending import StopSending, conflict, send_once
+from worker.stages.sending import StopSending, conflict, send_once, verify_later
 
 BREAKER = 3
 """Unknown outcomes in a row after which an attempt stops writing."""
@@ -171,7 +171,12 @@ class Writing:
             return await comment_gone(attempt, effect)
         resolved = effect.reason == Skip.RESOLVED
         asked = attempt.run.inputs.target_issue is not None or resolved
-        return judge_comment(attempt, effect, comment, overwrite=asked, sign_anew=resolved)
+        judged = judge_comment(attempt, effect, comment, overwrite=asked, sign_anew=resolved)
+        marked = read(comment.body, attempt.ports.keys).signature is Signature.VALID
+        if judged.evidence is Evidence.ABSENT and not marked:
+            # Nobody could find it without its marker: another may stand in its place.
+            await verify_later(attempt, judged)
+        return judged
 
     async def _hold_back(self, stopped: RunEffect) -> None:
         """What follows a skipped effect on an issue that is gone is skipped with it."""
