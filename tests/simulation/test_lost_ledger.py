@@ -216,6 +216,33 @@ async def test_read_while_a_view_is_blind() -> None:
         await nothing_more(w, forgotten=True)
 
 
+async def test_plan_that_outlived_its_snapshot() -> None:
+    """A replica that lacks the run's snapshot is promoted before its worker has saved the plan,
+    which it saves there. By the time that the run goes on, the issue is not in a new snapshot."""
+    async with world(["Bug: a", "Question: b"], policy=policy_file(), opened=DAYS) as w:
+        replicas = []
+        faults = Faults()
+
+        async def replicate() -> None:
+            replicas.append(w.server.copy())
+
+        async def promote() -> None:
+            w.server.restore(replicas[0])
+
+        faults.at("before runs.save_snapshot", replicate)
+        faults.at("after agent.decide", promote)
+        with pytest.raises(LeaseLost):
+            await w.run(faults=faults)
+        w.github.as_user("alice").label(REPOSITORY, 1, "bug")
+        await w.settle()
+        await w.run()
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
+        assert [len(w.bot_comments(n)) for n in (1, 2)] == [0, 1]
+        assert w.github.labels(REPOSITORY, 2) == ["question"]
+        await nothing_more(w, forgotten=True, incidents=1)
+
+
 async def test_first_ledger_reads_nothing() -> None:
     """A ledger that was made together with its App is neither quiet, nor looks anything up for an
     issue that nobody commented on."""

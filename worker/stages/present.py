@@ -35,7 +35,14 @@ class Present:
         if self._read_at is None or now - self._read_at >= refresh:
             await self._read()
             self._read_at = now
+        if number not in self._issues:
+            # The plan outlived its snapshot: a replica that lacked that one was promoted meanwhile.
+            self._issues[number] = await self._one(number)
         return self._issues[number]
+
+    async def _one(self, number: int) -> Issue | Skip:
+        issue = await self._attempt.ports.reader.issue(self._attempt.place, number)
+        return GONE[issue] if isinstance(issue, Gone) else issue
 
     def wrote(self, effect: RunEffect) -> None:
         """Take in what this attempt has just written."""
@@ -54,8 +61,7 @@ class Present:
         self.labels = await reader.labels(place)
         target = self._attempt.run.inputs.target_issue
         if target is not None:
-            issue = await reader.issue(place, target)
-            self._issues[target] = GONE[issue] if isinstance(issue, Gone) else issue
+            self._issues[target] = await self._one(target)
             return
         since = (self._read_at or self._seen_at) - SKEW
         for issue in await reader.issues(place, state="all", since=since):

@@ -4,18 +4,19 @@ from collections.abc import Iterable
 
 from ledger.records import Claim, Report
 from triage import summary
-from triage.contract import Evidence, RunEffect, RunRecord, Status
+from triage.contract import Evidence, RunEffect, RunRecord, Skip, Status
 from triage.effects import judge
 from triage.identifiers import FAMILY, EffectKind, effect_key
 from triage.marker import body_digest, stamp
 from triage.plan import Plan
 from triage.policy import Summary
 from triage.readback import Forged, Hit, adopted
-from triage.snapshot import Snapshot
+from triage.snapshot import Issue, Snapshot
 from triage.summary import WindowRun
-from worker.ports import Outcome
+from worker.ports import Gone, Outcome
 from worker.stages.attempt import Attempt
 from worker.stages.epoch import standing_epoch
+from worker.stages.gone import GONE
 from worker.stages.intake import as_seen
 from worker.stages.reading import read_back, read_summary
 from worker.stages.sampling import SKEW, look
@@ -167,11 +168,16 @@ async def _judged(attempt: Attempt, snapshot: Snapshot) -> list[RunEffect]:
     """What each effect would come to now, by one listing of what changed since the snapshot."""
     reader, place = attempt.ports.reader, attempt.place
     labels = await reader.labels(place)
-    issues = {issue.number: as_seen(issue, snapshot) for issue in snapshot.issues}
+    issues: dict[int, Issue | Skip] = {
+        issue.number: as_seen(issue, snapshot) for issue in snapshot.issues
+    }
     listed = await reader.issues(place, state="all", since=snapshot.observed_at - SKEW)
     issues |= {issue.number: issue for issue in listed if issue.number in issues}
     judged: list[RunEffect] = []
     for number, effects in groups(attempt.effects.values()).items():
+        if number not in issues:  # the plan outlived its snapshot, as in ``present``
+            issue = await reader.issue(place, number)
+            issues[number] = GONE[issue] if isinstance(issue, Gone) else issue
         known = attempt.records_of(effects)
         judged += judge(effects, issues[number], known, labels, attempt.run.inputs)
     return judged
