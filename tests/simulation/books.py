@@ -70,7 +70,8 @@ class Books:
     signatures that people took away, as far as the ledger knew them; ``deletions``: all of them.
     ``hurried``: effects whose proof a clock that was moved made short. ``forgotten``: what stood on
     GitHub, by effect and run, when the ledger lost something; ``suspected``: it took a restart for
-    a loss. ``accepted``: deliveries that were taken. ``reads``: lists that GitHub gave, with their
+    a loss. ``unmarked``: effects whose marker a person took off, so that another was sent in their
+    place. ``accepted``: deliveries that were taken. ``reads``: lists that GitHub gave, with their
     time on the wall.
     """
 
@@ -85,6 +86,7 @@ class Books:
     doubled: dict[str, Doubled] = field(default_factory=dict)
     landed: dict[str, float] = field(default_factory=dict)
     hurried: set[str] = field(default_factory=set)
+    unmarked: set[str] = field(default_factory=set)
     forgotten: set[tuple[str, str]] = field(default_factory=set)
     suspected: bool = False
     statuses: Counter[str] = field(default_factory=Counter)
@@ -114,15 +116,14 @@ class Books:
 
     # --- What befalls the ledger ----------------------------------------------------------------
 
-    def ledger_lost(self, before: State, *, all_gone: bool) -> None:
+    def ledger_lost(self, busy: int, *, all_gone: bool) -> None:
         """The server's state went back to an earlier one. What it lost is not asked of it again;
-        claims that were open may still lead to a write."""
+        what ``busy`` workers hold a claim for, and what is late, may still be written."""
         self.losses.append(self.now)
         self.forgotten |= {(marker.effect_key, marker.run) for marker in self._markers()}
         self.doubled = {key: Doubled(found=False) for key in self.doubled}
         self.scan()
-        under_way = sum(row.claim is not None for row in before.effects.values())
-        under_way += sum(not each.hang.landed for each in self.w.github._late)
+        under_way = busy + sum(not each.hang.landed for each in self.w.github._late)
         open_ = sum(row.claim is not None for row in self.state.effects.values())
         self._forgiven = max(self._applied() + under_way - self._sends() + open_, 0)
         if all_gone:
@@ -200,7 +201,7 @@ class Books:
 
     def _one_of_each(self) -> None:
         for key, number in self.live().items():
-            excused = number <= 1 or key in self.doubled
+            excused = number <= 1 or key in self.doubled or key in self.unmarked
             self.require(excused, "I1", f"{number} live markers of {key[:12]}")
 
     def _claimed_before_written(self) -> None:
@@ -223,7 +224,7 @@ class Books:
             if name.startswith("incidents:") and number
         }
         # Views that lag still show what a person deleted, beside what was asked for anew.
-        excused = self.landed or self.hurried or (self.deletions and self.lag)
+        excused = self.landed or self.hurried or self.unmarked or (self.deletions and self.lag)
         duplicate = bool(counted.pop("duplicate", 0)) and not excused
         self.require(not duplicate, "P: incidents", "a duplicate, and nothing was late")
         lost = bool(counted.pop("ledger-lost", 0)) and not (self.losses or self.suspected)
@@ -337,7 +338,8 @@ class Books:
             spent = run.status is Status.FAILED_BEFORE_WRITE and run.record.retry_at is None
             self.require(over or spent, "I7", f"{key} is {run.status}")
         live = self.live()
-        for key, doubled in self.doubled.items():
+        unmarked = dict.fromkeys(self.unmarked, Doubled(found=not self.losses))
+        for key, doubled in {**unmarked, **self.doubled}.items():
             if doubled.found:
                 self.require(live[key] <= 1, "I1", f"{key[:12]} is still there {live[key]} times")
         removed = any(

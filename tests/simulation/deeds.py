@@ -263,11 +263,10 @@ async def down(on: Scene, dice: Random) -> str | None:
 
 async def wipe(on: Scene, dice: Random) -> str | None:
     """The server comes back empty."""
-    before = on.books.state.copy()
     await on.w.lose_ledger()
     on.w.server.down = False
     on.replicas.clear()
-    on.books.ledger_lost(before, all_gone=True)
+    on.books.ledger_lost(on.busy, all_gone=True)
     return "empty"
 
 
@@ -276,11 +275,10 @@ async def fail_over(on: Scene, dice: Random) -> str | None:
     if not on.replicated or not on.replicas:
         return None
     back = dice.randrange(1, len(on.replicas) + 1)
-    before, state = on.books.state.copy(), on.replicas[-back]
-    on.w.server.restore(state)
+    on.w.server.restore(on.replicas[-back])
     on.w.server.down = False
     on.replicas.clear()
-    on.books.ledger_lost(before, all_gone=False)
+    on.books.ledger_lost(on.busy, all_gone=False)
     return f"it lacks the writes of {back} deeds"
 
 

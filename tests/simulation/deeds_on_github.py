@@ -9,7 +9,7 @@ from sandbox.github.faults import (
     POST_LABELS,
 )
 from sandbox.github.seen import SeenComment, SeenIssue
-from tests.simulation.books import Spoiled
+from tests.simulation.books import Spoiled, valid_marker
 from tests.simulation.scene import OTHER, Scene, policy
 from tests.simulation.world import BOT, REPOSITORY
 from triage.marker import MarkerKey, MarkerKeys, stamp
@@ -145,6 +145,9 @@ async def edit_comment(on: Scene, dice: Random) -> str | None:
     text = dice.choice((f"{comment.body}\nNo.", rest, forged, forged))
     on.w.github.as_user("alice").edit_comment(REPOSITORY, comment.id, text)
     on.books.spoiled.pop(comment.id, None)
+    marker = valid_marker(comment.body, on.w.keys)
+    if text == rest and marker is not None:
+        on.books.unmarked.add(marker.effect_key)
     if text == forged:
         on.books.spoiled[comment.id] = Spoiled(on.books.now, on.w.clock.now(), forged)
     on.books.touched.add(number)

@@ -69,6 +69,11 @@ class Scene:
         """A hand that has nothing to do."""
         return next((hand for hand in self.hands if hand.idle), None)
 
+    @property
+    def busy(self) -> int:
+        """How many hands have a job."""
+        return sum(not hand.idle for hand in self.hands)
+
     def stopped(self, dice: Random) -> Hand | None:
         """One of the hands that stand at a call."""
         found = [hand for hand in self.hands if hand.stopped]
