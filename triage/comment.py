@@ -7,7 +7,8 @@ model's words were checked before. It never claims its own read-back: the proof 
 import re
 from dataclasses import dataclass
 
-from triage.plan import CONTROL, Decision
+from triage.plan import Decision
+from triage.wording import CONTROL
 
 _ZERO_WIDTH = "\u200b"
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~!])")
@@ -21,6 +22,7 @@ class Phrases:
     triage: str
     evidence: str
     considered: str
+    where: str
     wrong: str
 
 
@@ -29,6 +31,7 @@ PHRASES: dict[str, Phrases] = {
         "Triage",
         "Evidence for these labels",
         "Considered, not applied",
+        "Where to look",
         "Wrong? Change the labels: they will not be put back. `/retriage` runs it again. "
         "Automated, edited in place.",
     ),
@@ -36,18 +39,21 @@ PHRASES: dict[str, Phrases] = {
         "分類",
         "這些標籤的依據",
         "考慮過但未套用",
+        "可查看的位置",
         "不對嗎？直接改標籤即可，不會再被加回。`/retriage` 可重新執行。自動產生，原地編輯。",
     ),
     "zh": Phrases(
         "分类",
         "这些标签的依据",
         "考虑过但未采用",
+        "可查看的位置",
         "不对吗？直接改标签即可，不会再被加回。`/retriage` 可重新运行。自动生成，原地编辑。",
     ),
     "ja": Phrases(
         "トリアージ",
         "ラベルの根拠",
         "検討したが付けなかったもの",
+        "見るべき場所",
         "違う場合はラベルを変更してください。元には戻しません。`/retriage` で再実行します。"
         "自動投稿で、この場で編集されます。",
     ),
@@ -55,6 +61,7 @@ PHRASES: dict[str, Phrases] = {
         "Einordnung",
         "Belege für diese Labels",
         "Erwogen, nicht vergeben",
+        "Wo zu suchen ist",
         "Falsch? Labels ändern genügt, sie werden nicht zurückgesetzt. `/retriage` wiederholt es. "
         "Automatisch, an Ort und Stelle bearbeitet.",
     ),
@@ -62,6 +69,7 @@ PHRASES: dict[str, Phrases] = {
         "Tri",
         "Indices pour ces étiquettes",
         "Envisagé, non appliqué",
+        "Où regarder",
         "Une erreur ? Changez les étiquettes : elles ne seront pas remises. `/retriage` relance "
         "le tri. Automatique, modifié sur place.",
     ),
@@ -69,6 +77,7 @@ PHRASES: dict[str, Phrases] = {
         "Clasificación",
         "Indicios para estas etiquetas",
         "Considerado, no aplicado",
+        "Dónde mirar",
         "¿No es correcto? Cambia las etiquetas: no se volverán a poner. `/retriage` lo repite. "
         "Automático, editado en el mismo lugar.",
     ),
@@ -76,6 +85,7 @@ PHRASES: dict[str, Phrases] = {
         "التصنيف",
         "أدلة هذه الوسوم",
         "نُظر فيه ولم يُطبَّق",
+        "أين تنظر",
         "غير صحيح؟ غيّر الوسوم ولن تُعاد. `/retriage` يعيد التشغيل. آلي، ويُعدَّل في مكانه.",
     ),
 }
@@ -95,7 +105,8 @@ def render(decision: Decision) -> str:
     words = phrases(decision.language)
     labels = ", ".join(f"`{name}`" for name in decision.labels)
     lines = [f"**{words.triage}: {labels}.** {escaped(decision.verdict)}", ""]
-    if decision.evidence or decision.considered:
+    where = _places(decision)
+    if decision.evidence or decision.considered or where:
         lines += ["<details>", f"<summary>{words.evidence}</summary>", ""]
         lines += [f'- `{item.label}`: "{escaped(item.quote)}"' for item in decision.evidence]
         if decision.considered:
@@ -103,8 +114,16 @@ def render(decision: Decision) -> str:
                 f"`{item.label}` ({escaped(item.reason)})" for item in decision.considered
             )
             lines.append(f"- {words.considered}: {others}")
+        if where:
+            lines.append(f"- {words.where}: {where}")
         lines += ["", "</details>", ""]
     return "\n".join([*lines, words.wrong])
+
+
+def _places(decision: Decision) -> str:
+    """The component and the files, as far as there are any."""
+    files = ", ".join(escaped(name) for name in decision.files)
+    return ": ".join(part for part in (escaped(decision.component), files) if part)
 
 
 def escaped(text: str) -> str:

@@ -67,7 +67,7 @@ def _of_issue(decision: Decision, inputs: RunInputs, *, comments: bool) -> list[
     effects = []
     if comments:
         effects.append(effect(EffectKind.COMMENT, digest=body_digest(render(decision))))
-    rivals = _rivals(decision.labels, inputs.policy)
+    rivals = _rivals(decision.labels, inputs.triage)
     if rivals and (inputs.target_issue is not None or run.forced is not None):
         effects.append(effect(EffectKind.UNLABEL, labels=rivals))
     effects.append(effect(EffectKind.LABELS, labels=decision.labels))
@@ -173,7 +173,7 @@ def _labels_to_send(
     if not missing:
         return skipped(effect, Skip.HUMAN_REMOVED)
     theirs = set(issue.labels) - own
-    missing = [name for name in missing if not theirs & set(_rivals([name], inputs.policy))]
+    missing = [name for name in missing if not theirs & set(_rivals([name], inputs.triage))]
     if not missing:
         return skipped(effect, Skip.HUMAN_LABELLED)
     sendable = tuple(name for name in missing if name in repository_labels)

@@ -16,15 +16,28 @@ class JobKey(StrEnum):
 
     DAILY = "daily-issue-triage"
     RETRIAGE = "issue-retriage"
+    REVIEW = "nightly-repo-review"
+    WATCH = "resource-watch"
 
 
 class Family(StrEnum):
     """Jobs that share their effects: an issue has one triage comment, whichever job wrote it."""
 
     TRIAGE = "triage"
+    REVIEW = "review"
+    WATCH = "watch"
 
 
-FAMILY: dict[JobKey, Family] = {JobKey.DAILY: Family.TRIAGE, JobKey.RETRIAGE: Family.TRIAGE}
+FAMILY: dict[JobKey, Family] = {
+    JobKey.DAILY: Family.TRIAGE,
+    JobKey.RETRIAGE: Family.TRIAGE,
+    JobKey.REVIEW: Family.REVIEW,
+    JobKey.WATCH: Family.WATCH,
+}
+
+
+SCHEDULED = (JobKey.DAILY, JobKey.REVIEW, JobKey.WATCH)
+"""The jobs that have windows; the others are started by what happens on GitHub."""
 
 
 class Mode(StrEnum):
@@ -102,7 +115,8 @@ def effect_key(
 ) -> str:
     """The SHA-256, in hex, of what makes an effect the same effect.
 
-    ``window`` belongs to the daily summary issue alone, whose ``issue_id`` is 0.
+    ``window`` belongs to the daily summary issue and to reports alone, whose ``issue_id`` is 0; the
+    one issue of a review has none.
     """
     return digest_of([repository_id, issue_id, family, kind, window])
 

@@ -4,20 +4,24 @@ Invariant: nothing that the model wrote reaches GitHub unless it passed here. A 
 is *held* with its reason; the others go on.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from triage.documents import Watch
+from triage.findings import Review
 from triage.policy import JobPolicy
 from triage.snapshot import Snapshot, SnapshotIssue
+from triage.wording import text_problem
 
 VERDICT_LIMIT = 240
 QUOTE_LIMIT = 200
 EVIDENCE_LIMIT = 5
 CONSIDERED_LIMIT = 3
+COMPONENT_LIMIT = 80
+FILES_LIMIT = 5
 
 
 class _Frozen(BaseModel):
@@ -39,7 +43,7 @@ class Considered(_Frozen):
 
 
 class Answer(_Frozen):
-    """One decision as the model gives it."""
+    """One decision as the model gives it; ``component`` and ``files`` where it may read code."""
 
     number: int
     labels: tuple[str, ...]
@@ -50,10 +54,13 @@ class Answer(_Frozen):
     evidence: tuple[Evidence, ...] = Field(default=(), max_length=EVIDENCE_LIMIT)
     considered: tuple[Considered, ...] = Field(default=(), max_length=CONSIDERED_LIMIT)
     language: str = Field(default="en", pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
+    component: str = Field(default="", max_length=COMPONENT_LIMIT)
+    files: tuple[str, ...] = Field(default=(), max_length=FILES_LIMIT)
 
 
 class Decision(_Frozen):
-    """One decision that may have effects."""
+    """One decision that may have effects. ``component`` and ``files`` say where to look; every file
+    is in the checkout."""
 
     issue_id: int
     number: int
@@ -63,6 +70,8 @@ class Decision(_Frozen):
     evidence: tuple[Evidence, ...]
     considered: tuple[Considered, ...]
     language: str
+    component: str = ""
+    files: tuple[str, ...] = ()
 
 
 class HeldFor(StrEnum):
@@ -108,11 +117,13 @@ class Cost(_Frozen):
 
 
 class Plan(_Frozen):
-    """The frozen decisions of a snapshot."""
+    """The frozen decisions of a snapshot; those of a review or a watch are its own part alone."""
 
-    decisions: tuple[Decision, ...]
-    held: tuple[Held, ...]
+    decisions: tuple[Decision, ...] = ()
+    held: tuple[Held, ...] = ()
     cost: Cost = Cost()
+    review: Review | None = None
+    watch: Watch | None = None
 
 
 def make_plan(
@@ -120,10 +131,12 @@ def make_plan(
     snapshot: Snapshot,
     policy: JobPolicy,
     cost: Cost,
+    files: Collection[str] = (),
 ) -> Plan:
     """Check every answer against the snapshot and the policy. Never raises for what a model said.
 
-    Of two answers about one issue neither is used: there is no telling which was meant.
+    ``files`` are those of the checkout: of the files that an answer names, no others are kept. Of
+    two answers about one issue neither is used: there is no telling which was meant.
     """
     answered: dict[int, list[Mapping[str, Any]]] = {}
     for answer in answers:
@@ -133,7 +146,7 @@ def make_plan(
     decisions: list[Decision] = []
     held: list[Held] = []
     for issue in snapshot.issues:
-        outcome = _judge(answered.get(issue.number, []), issue, policy)
+        outcome = _judge(answered.get(issue.number, []), issue, policy, files)
         if isinstance(outcome, Decision):
             decisions.append(outcome)
         else:
@@ -142,7 +155,10 @@ def make_plan(
 
 
 def _judge(
-    answers: Sequence[Mapping[str, Any]], issue: SnapshotIssue, policy: JobPolicy
+    answers: Sequence[Mapping[str, Any]],
+    issue: SnapshotIssue,
+    policy: JobPolicy,
+    files: Collection[str],
 ) -> Decision | Held:
     def hold(why: HeldFor, reason: str) -> Held:
         return Held(issue_id=issue.id, number=issue.number, why=why, reason=reason)
@@ -177,6 +193,8 @@ def _judge(
         evidence=answer.evidence,
         considered=answer.considered,
         language=policy.language or answer.language,
+        component=answer.component if policy.code else "",
+        files=tuple(name for name in dict.fromkeys(answer.files) if name in files),
     )
 
 
@@ -192,33 +210,13 @@ def _label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
     return None
 
 
-_MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9][\w/-]*")
-_LINK = re.compile(
-    r"(?i)\b(?:https?|ftp|mailto|javascript|data):\S|www\.|\]\s*\(|\]\s*\[|^\s*\[[^]]+\]:"
-)
-_HTML = re.compile(r"<[!/?A-Za-z]")
-_REFERENCE = re.compile(r"(?<!\w)(?:[\w.-]+/[\w.-]+)?#\d+|\bGH-\d+")
-CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
-)
-"""Controls but tab and line feed, and marks that turn the direction of text or hide in it."""
-
-
 def _text_problem(answer: Answer) -> str | None:
     """What is wrong with the model's own words. Quotes are the issue's words: they are escaped
     where they are shown, and held to no more than their length."""
-    own = [answer.verdict, *(item.reason for item in answer.considered)]
+    own = (answer.verdict, answer.component, *(item.reason for item in answer.considered))
     for text in own:
-        if _MENTION.search(text):
-            return "the text mentions somebody"
-        if _HTML.search(text):
-            return "the text holds HTML"
-        if _LINK.search(text):
-            return "the text holds a link"
-        if _REFERENCE.search(text):
-            return "the text refers to another issue"
-        if CONTROL.search(text):
-            return "the text holds control characters"
-    if "\n" in answer.verdict:
+        if problem := text_problem(text):
+            return problem
+    if "\n" in answer.verdict + answer.component:
         return "the verdict is longer than one line"
     return None

@@ -9,7 +9,9 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from triage.identifiers import digest_of
+from triage.documents import WatchInput
+from triage.findings import ReviewInput
+from triage.identifiers import JobKey, digest_of
 from triage.policy import Backlog
 
 
@@ -61,7 +63,8 @@ class Snapshot(_Frozen):
     """The frozen input of a run.
 
     ``fence`` is the one under which it was saved; ``left_over`` counts issues over the limit;
-    ``passed_over`` counts, by reason, the candidates that were left out.
+    ``passed_over`` counts, by reason, the candidates that were left out. A review and a watch have
+    no issues, but each its own part.
     """
 
     dedupe_key: str
@@ -73,6 +76,19 @@ class Snapshot(_Frozen):
     issues: tuple[SnapshotIssue, ...]
     passed_over: dict[str, int] = {}
     left_over: int = 0
+    review: ReviewInput | None = None
+    watch: WatchInput | None = None
+
+
+def source_set(job: JobKey, target_issue: int | None = None) -> str:
+    """What a run of a job looks at, as the contract shows it."""
+    match job:
+        case JobKey.REVIEW:
+            return "files:base-commit"
+        case JobKey.WATCH:
+            return "resources:allow-list"
+        case JobKey.DAILY | JobKey.RETRIAGE:
+            return "issues:open:unlabeled" if target_issue is None else f"issue:{target_issue}"
 
 
 class Selection(_Frozen):

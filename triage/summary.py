@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import unified_diff
-from zoneinfo import ZoneInfo
 
 from triage.classification import Facts, classify
 from triage.comment import escaped, render
 from triage.contract import Evidence, RunEffect, RunInputs, RunRecord, Skip, Status
+from triage.difference import with_difference
 from triage.identifiers import EffectKind
 from triage.marker import cut
 from triage.plan import Decision, Held, Plan
 from triage.policy import Summary
 from triage.readback import is_overdue
 from triage.snapshot import Snapshot
+from triage.window import local_time
 
 MOST_LISTED = 50
 """Lines of one list in a summary; the rest is counted."""
@@ -41,7 +41,7 @@ class WindowRun:
 
 def title(inputs: RunInputs, window: str) -> str:
     """The summary issue's title: constant but for the window."""
-    if inputs.policy.summary is Summary.ROLLING:
+    if inputs.triage.summary is Summary.ROLLING:
         return "Triage summary"
     return f"Triage summary {window}"
 
@@ -179,8 +179,7 @@ def _cost(runs: Sequence[WindowRun]) -> str:
 
 
 def _local(moment: datetime, inputs: RunInputs) -> str:
-    zone = inputs.policy.schedule.timezone
-    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} {zone}"
+    return local_time(moment, inputs.policy.schedule.timezone)
 
 
 # --- The report of an observe run ---------------------------------------------------------------
@@ -219,8 +218,7 @@ def report(
             f"- held: {escaped(item.reason)}" for item in plan.held if item.issue_id == issue.id
         ]
         lines += _would_write(own, decision) if decision else held
-    text = "\n".join(lines) + "\n"
-    return text + _difference(earlier, text) if earlier else text
+    return with_difference("\n".join(lines) + "\n", earlier)
 
 
 def _would_write(effects: Sequence[RunEffect], decision: Decision) -> list[str]:
@@ -233,16 +231,3 @@ def _would_write(effects: Sequence[RunEffect], decision: Decision) -> list[str]:
         if effect.kind is EffectKind.COMMENT and effect.evidence is Evidence.ABSENT:
             lines += ["", *(f"  > {line}" for line in render(decision).splitlines()), ""]
     return lines
-
-
-_DIFFERENCE = "\n# Difference from the report before\n"
-
-
-def _difference(earlier: str, text: str) -> str:
-    before = earlier.partition(_DIFFERENCE)[0].splitlines()
-    changed = list(unified_diff(before, text.splitlines(), "before", "now", lineterm="", n=1))
-    if not changed:
-        return ""
-    return "\n".join(
-        [_DIFFERENCE, "```diff", *(line.replace("```", "'''") for line in changed), "```", ""]
-    )

@@ -82,6 +82,11 @@ def window_named(schedule: Schedule, key: str) -> Window:
     return around[-1]
 
 
+def local_time(moment: datetime, timezone: str) -> str:
+    """A moment as people of the repository read it: ``2026-09-16 09:00 Asia/Taipei``."""
+    return f"{moment.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:%M} {timezone}"
+
+
 def _backwards(schedule: Schedule, now: datetime) -> Iterator[Window]:
     """Windows around and before ``now``, newest first."""
     later: datetime | None = None

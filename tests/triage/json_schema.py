@@ -16,7 +16,16 @@ TYPES: Mapping[str, type | tuple[type, ...]] = {
 WORDS = {
     *("$ref", "$defs", "$schema", "anyOf", "type", "enum", "const"),
     *("properties", "required", "additionalProperties", "propertyNames"),
-    *("minProperties", "maxProperties", "items", "pattern", "minLength", "maxLength"),
+    *(
+        "minProperties",
+        "maxProperties",
+        "items",
+        "minItems",
+        "maxItems",
+        "pattern",
+        "minLength",
+        "maxLength",
+    ),
     *("minimum", "maximum", "exclusiveMinimum", "title", "description", "default"),
 }
 
@@ -52,13 +61,15 @@ def _is(value: Any, named: str) -> bool:
 
 
 def _bounds(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
-    size = len(value) if isinstance(value, (str, dict)) else 0
+    size = len(value) if isinstance(value, (str, dict, list)) else 0
     broken: dict[str, Callable[[Any], bool]] = {
         "enum": lambda limit: value not in limit,
         "const": lambda limit: value != limit,
         "pattern": lambda limit: re.search(limit, str(value)) is None,
         "minLength": lambda limit: size < limit,
         "maxLength": lambda limit: size > limit,
+        "minItems": lambda limit: size < limit,
+        "maxItems": lambda limit: size > limit,
         "minProperties": lambda limit: size < limit,
         "maxProperties": lambda limit: size > limit,
         "minimum": lambda limit: value < limit,

@@ -12,13 +12,13 @@ from tests.triage.samples import answer, decision, issue, policy, snapshot
 from triage.comment import PHRASES, escaped, phrases, render
 from triage.plan import (
     CONSIDERED_LIMIT,
-    CONTROL,
     EVIDENCE_LIMIT,
     QUOTE_LIMIT,
     VERDICT_LIMIT,
     Cost,
     make_plan,
 )
+from triage.wording import CONTROL
 
 HOSTILE = "@#<>&*_`[]()!|~\\:/.-+=\"' \n\r\tabchpstwgGHW019\u202e\u200b\u2028\x00\x1b"
 TEXTS = st.text(st.sampled_from(HOSTILE) | st.characters(exclude_categories=["Cs"]))

@@ -233,7 +233,7 @@ def test_a_run_names_what_it_may_write(changes: dict[str, Any], scope: list[str]
 def test_observe_writes_nothing_remote() -> None:
     """The contract says so."""
     found = shown(run(inputs=inputs(mode=Mode.OBSERVE)))
-    assert found["side_effect_policy"]["remote_write"] == "forbidden"
+    assert found["side_effect_policy"]["remote_write"] == "denied"
 
 
 # --- Effects and statuses -----------------------------------------------------------------------

@@ -103,8 +103,18 @@ def test_effect_keys_stay_what_they_are() -> None:
 
 def test_an_issue_has_one_comment_whichever_job_writes_it() -> None:
     """The daily run and a command are one family: they meet in the same effect."""
-    keys = {effect_key(REPOSITORY, 4201, FAMILY[job], EffectKind.COMMENT) for job in JobKey}
+    keys = {
+        effect_key(REPOSITORY, 4201, FAMILY[job], EffectKind.COMMENT)
+        for job in (JobKey.DAILY, JobKey.RETRIAGE)
+    }
     assert len(keys) == 1
+
+
+def test_every_job_has_its_family_and_the_families_share_nothing() -> None:
+    """A review's issue is never taken for a summary of the triage."""
+    assert FAMILY.keys() == set(JobKey)
+    keys = {effect_key(REPOSITORY, 0, family, EffectKind.SUMMARY) for family in Family}
+    assert len(keys) == len(Family) == 3
 
 
 EFFECTS = st.tuples(
@@ -137,6 +147,7 @@ CHANGES: dict[str, Any] = {
     "on_opened": True,
     "commands": {"retriage": "write"},
     "memory": "findings",
+    "code": True,
     "budget_usd": {"cold": 3},
     "max_turns": {"cold": 41},
 }

@@ -47,6 +47,7 @@ EXAMPLE: dict[str, Any] = {
             "on_opened": False,
             "commands": {"retriage": "triage"},
             "memory": "fresh",
+            "code": False,
             "budget_usd": {"cold": 2.00, "resumed": 0.50},
             "max_turns": {"cold": 40, "resumed": 20},
         }
@@ -74,6 +75,13 @@ def lined(data: Any) -> PolicyDocument:
     return PolicyDocument(data, lines)
 
 
+def triage_of(found: PolicyDocument) -> JobPolicy:
+    """The settings of the triage in a document."""
+    settings = read_policy(found).triage
+    assert settings is not None
+    return settings
+
+
 def errors(found: PolicyDocument) -> list[str]:
     """The problems of a document, as they are shown."""
     with pytest.raises(PolicyError) as caught:
@@ -87,7 +95,7 @@ def errors(found: PolicyDocument) -> list[str]:
 
 def test_the_example_of_the_design_is_read() -> None:
     """Each of its settings is there."""
-    job = read_policy(PolicyDocument(EXAMPLE)).triage
+    job = triage_of(PolicyDocument(EXAMPLE))
     assert (
         job.model_dump(mode="json") | {"schedule": EXAMPLE["jobs"][DAILY]["schedule"]}
         == (EXAMPLE["jobs"][DAILY])
@@ -97,7 +105,7 @@ def test_the_example_of_the_design_is_read() -> None:
 
 def test_only_labels_are_required() -> None:
     """The rest has defaults: the weakest mode, a careful first run, a summary a day."""
-    job = read_policy(document()).triage
+    job = triage_of(document())
     assert job == JobPolicy(labels={"bug": "It fails"})
     assert (job.mode, job.backlog, job.summary) == (Mode.OBSERVE, Backlog.LABELS, Summary.DAILY)
     assert (job.min_confidence, job.max_issues, job.language) == (0.7, 50, None)
@@ -135,14 +143,15 @@ def test_every_number_has_its_bounds(setting: tuple[str, ...], least: float, mos
 def test_a_command_uses_the_settings_of_the_daily_job() -> None:
     """They are one family: there is no second place to set them."""
     policy = read_policy(document(mode="comment"))
-    assert list(policy.jobs) == [JobKey.DAILY]
-    assert policy.triage.mode is Mode.COMMENT
+    assert [*policy.scheduled] == [JobKey.DAILY]
+    assert policy.of(JobKey.RETRIAGE) is policy.of(JobKey.DAILY) is policy.triage
+    assert triage_of(document(mode="comment")).mode is Mode.COMMENT
 
 
 def test_a_weekly_schedule_names_its_day() -> None:
     """Monday is 0."""
     weekly = {"every": "weekly", "at": "23:59", "weekday": "sunday"}
-    schedule = read_policy(document(schedule=weekly)).triage.schedule.schedule()
+    schedule = triage_of(document(schedule=weekly)).schedule.schedule()
     assert (schedule.every, schedule.at, schedule.weekday) == (Every.WEEKLY, time(23, 59), 6)
 
 
@@ -257,9 +266,10 @@ def test_each_error_has_its_line_and_its_path(settings: dict[str, Any], shown: l
             ["line 2: jobs.daily-issue-triag: unknown job; did you mean 'daily-issue-triage'?"],
         ),
         (
-            {"jobs": {"resource-watch": {"labels": {"bug": ""}}}},
-            ["line 2: jobs.resource-watch: unknown job"],
+            {"jobs": {"issue-retriage": {"labels": {"bug": ""}}}},
+            ["line 2: jobs.issue-retriage: unknown job; did you mean 'daily-issue-triage'?"],
         ),
+        ({"jobs": {}}, ["line 1: jobs: at least one job is needed"]),
         (
             {"jobs": {DAILY: {"labels": {"bug": None, "x" * 51: ""}}}},
             [
@@ -316,7 +326,7 @@ def test_the_repositorys_settings_win_one_by_one() -> None:
     """What it does not set comes from the organisation."""
     default = document(mode="comment", max_issues=10)
     own = lined({"jobs": {DAILY: {"mode": "label", "backlog": "skip"}}})
-    job = read_policy(merged(default, own)).triage
+    job = triage_of(merged(default, own))
     assert (job.mode, job.max_issues, job.backlog) == (Mode.LABEL, 10, Backlog.SKIP)
     assert job.labels == {"bug": "It fails"}
 
@@ -325,7 +335,7 @@ def test_a_setting_is_taken_whole() -> None:
     """Two lists of labels are never mixed: nobody could tell what is allowed."""
     default = document(labels={"bug": "b", "docs": "d"}, schedule={"timezone": "Asia/Taipei"})
     own = lined({"jobs": {DAILY: {"labels": {"crash": "c"}, "schedule": {"at": "10:00"}}}})
-    job = read_policy(merged(default, own)).triage
+    job = triage_of(merged(default, own))
     assert job.labels == {"crash": "c"}
     assert (job.schedule.at, job.schedule.timezone) == ("10:00", "UTC")
 
@@ -405,7 +415,7 @@ def test_the_schema_requires_jobs_and_labels() -> None:
     assert problems(schema(), {}) == [".jobs: required"]
     assert problems(schema(), {"jobs": {DAILY: {}}}) == [f".{JOB}.labels: required"]
     other = {"jobs": {"nightly": {"labels": {"bug": ""}}}}
-    assert problems(schema(), other) == [".jobs.nightly: const"]
+    assert problems(schema(), other) == [".jobs.nightly: additionalProperties"]
 
 
 def test_the_schema_describes_every_setting() -> None:

@@ -16,8 +16,12 @@ from triage.policy import (
     JobPolicy,
     Policy,
     PolicyError,
+    Reset,
+    Resource,
+    ReviewPolicy,
     ScheduleSetting,
     Turns,
+    WatchPolicy,
     read_policy,
     schema,
 )
@@ -147,7 +151,7 @@ def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
     """For ``retriage check FILE``: what cannot be read is a problem like any other."""
     path = tmp_path / "retriage.yml"
     path.write_text("jobs:\n  daily-issue-triage:\n    labels: {bug: A fault}\n")
-    assert read_policy(load_policy_file(path)).triage.labels == {"bug": "A fault"}
+    assert read_policy(load_policy_file(path)).triage == JobPolicy(labels={"bug": "A fault"})
     with pytest.raises(PolicyError, match="cannot be read: No such file"):
         load_policy_file(tmp_path / "none.yml")
     with pytest.raises(PolicyError, match="cannot be read: Is a directory"):
@@ -178,6 +182,19 @@ def test_the_documented_example_is_valid_and_names_every_setting() -> None:
     document = parse_policy(example().encode())
     read_policy(document)
     assert set(document.data["jobs"]["daily-issue-triage"]) == set(JobPolicy.model_fields)
+
+
+def test_the_other_jobs_documented_example_names_every_setting() -> None:
+    """Of the review and the watch too, and of what stands in them."""
+    text = (DOCS / "policy.md").read_text("utf-8")
+    document = parse_policy(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[1].encode())
+    policy = read_policy(document)
+    jobs = document.data["jobs"]
+    assert set(jobs["nightly-repo-review"]) == set(ReviewPolicy.model_fields)
+    assert set(jobs["nightly-repo-review"]["reset"]) == set(Reset.model_fields)
+    assert set(jobs["resource-watch"]) == set(WatchPolicy.model_fields)
+    assert set(jobs["resource-watch"]["resources"][0]) == set(Resource.model_fields)
+    assert policy.jobs.review == ReviewPolicy(language="en")
 
 
 GROUPS: dict[str, type[BaseModel]] = {

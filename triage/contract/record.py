@@ -1,4 +1,4 @@
-"""The run as the ledger holds it and as people read it.
+"""The run as the ledger holds it.
 
 Invariant: each run keeps its own evidence, and a completed or no-change run keeps it frozen: what
 an earlier run proved, a later one cannot rewrite.
@@ -6,15 +6,13 @@ an earlier run proved, a later one cannot rewrite.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
-from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
+from triage.findings import ColdFor, Link, ReviewVerdict, Start
 from triage.identifiers import DedupeKey, EffectKind, Mode
 from triage.plan import Cost
-from triage.policy import JobPolicy, Summary
-from triage.snapshot import Snapshot
+from triage.policy import AnyJobPolicy, JobPolicy, ReviewPolicy, WatchPolicy
 
 
 class Status(StrEnum):
@@ -159,7 +157,7 @@ class RunInputs(BaseModel):
     repository_id: int
     repository: str
     installation: str
-    policy: JobPolicy
+    policy: AnyJobPolicy
     mode: Mode
     by: str
     due_at: datetime
@@ -168,6 +166,60 @@ class RunInputs(BaseModel):
     force: bool = False
     policy_notice: str = ""
     missed: tuple[str, ...] = ()
+
+    @property
+    def triage(self) -> JobPolicy:
+        """The settings of a triage run. Raises TypeError for a run of another family."""
+        if not isinstance(self.policy, JobPolicy):
+            raise TypeError(f"{self.dedupe_key} is no triage")
+        return self.policy
+
+    @property
+    def review(self) -> ReviewPolicy:
+        """The settings of a review. Raises TypeError for a run of another family."""
+        if not isinstance(self.policy, ReviewPolicy):
+            raise TypeError(f"{self.dedupe_key} is no review")
+        return self.policy
+
+    @property
+    def watch(self) -> WatchPolicy:
+        """The settings of a watch. Raises TypeError for a run of another family."""
+        if not isinstance(self.policy, WatchPolicy):
+            raise TypeError(f"{self.dedupe_key} is no watch")
+        return self.policy
+
+
+class ReviewSummary(BaseModel):
+    """The part of a review's snapshot that the contract shows."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: Start
+    why: ColdFor | None
+    files: int
+    files_digest: str
+    previous_review_id: str
+    previous_findings: int
+
+
+class ResourceSummary(BaseModel):
+    """The part of a fetched document that the contract shows. ``url`` is where it really was."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    url: str
+    observed_at: datetime
+    digest: str
+
+
+class ReviewFigures(BaseModel):
+    """What a review came to, in the run's record; ``link`` is None where it had none before it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: ReviewVerdict
+    link: Link | None = None
 
 
 class SnapshotSummary(BaseModel):
@@ -182,6 +234,8 @@ class SnapshotSummary(BaseModel):
     issues: int
     passed_over: dict[str, int] = {}
     left_over: int = 0
+    review: ReviewSummary | None = None
+    resources: tuple[ResourceSummary, ...] | None = None
 
 
 class RunRecord(BaseModel):
@@ -189,7 +243,8 @@ class RunRecord(BaseModel):
 
     ``retry_at`` is when the clock comes back, ``come_back_at`` before when nobody should, because
     GitHub or the write budget said so; ``proof_until`` when an unsettled effect's absence is proved
-    at the latest; ``attempts_charged`` counts those that ended failed-before-write, or died before
+    at the latest; ``denials`` counts calls of tools that the agent was not allowed;
+    ``attempts_charged`` counts those that ended failed-before-write, or died before
     any claim, ``continuations`` the times that the run was taken up again after a write.
     """
 
@@ -212,104 +267,12 @@ class RunRecord(BaseModel):
     result_artifact: str = ""
     effects: tuple[RunEffect, ...] = ()
     cost: Cost = Cost()
+    denials: int = 0
     resolutions: tuple[Resolution, ...] = ()
     snapshot_summary: SnapshotSummary | None = None
+    review: ReviewFigures | None = None
 
     @property
     def key(self) -> DedupeKey:
         """The run's identity."""
         return DedupeKey.parse(self.inputs.dedupe_key)
-
-
-def write_scope(inputs: RunInputs) -> list[str]:
-    """What the run may write on GitHub; the writer refuses the rest. Empty in observe mode."""
-    if inputs.mode is Mode.OBSERVE:
-        return []
-    issues = "*" if inputs.target_issue is None else str(inputs.target_issue)
-    scope = [f"issues/{issues}/labels: {', '.join(inputs.policy.labels)}"]
-    if inputs.mode is Mode.COMMENT:
-        scope.insert(0, f"issues/{issues}/comments: the one of triage")
-    if inputs.target_issue is None and inputs.policy.summary is not Summary.OFF:
-        window = DedupeKey.parse(inputs.dedupe_key).window
-        rolling = inputs.policy.summary is Summary.ROLLING
-        scope.append(
-            "issues: the rolling summary" if rolling else f"issues: the summary of {window}"
-        )
-    return [*scope, "reactions", "own duplicates: delete"]
-
-
-def summarised(snapshot: Snapshot) -> SnapshotSummary:
-    """The part of a snapshot that the contract shows."""
-    return SnapshotSummary(
-        source_set=snapshot.source_set,
-        query_cutoff=snapshot.query_cutoff,
-        base_commit=snapshot.base_commit,
-        observed_at=snapshot.observed_at,
-        issues=len(snapshot.issues),
-        passed_over=snapshot.passed_over,
-        left_over=snapshot.left_over,
-    )
-
-
-def contract(
-    run: RunRecord, *, lease_owner: str, lease_until: datetime | None, fence: int
-) -> dict[str, Any]:
-    """The run contract of ``retriage show``; times are local to the repository, ISO 8601."""
-    zone = ZoneInfo(run.inputs.policy.schedule.timezone)
-    key = run.key
-    observing = run.inputs.mode is Mode.OBSERVE
-    shown = {
-        "job_key": key.job,
-        "window_key": key.window,
-        "dedupe_key": str(key),
-        "repository": run.inputs.repository,
-        "input_snapshot": run.snapshot_summary and run.snapshot_summary.model_dump(),
-        "lease_owner": lease_owner,
-        "lease_until": lease_until,
-        "fence": fence,
-        "write_scope": write_scope(run.inputs),
-        "side_effect_policy": {
-            "remote_write": "forbidden" if observing else "allowed",
-            "overwrite_same_artifact": "allowed",
-        },
-        "result_artifact": run.result_artifact,
-        "status": run.status,
-        "reason": run.reason,
-        "retry_at": run.retry_at,
-        "proof_until": run.proof_until,
-        "attempts": [
-            {"owner": item.owner, "from": item.began, "to": item.until, "ended": item.ended}
-            for item in run.attempts
-        ],
-        "effects": [
-            {
-                "kind": item.kind,
-                "target": item.target,
-                "github_id": item.github_id,
-                "evidence": item.evidence + (f" ({item.reason})" if item.reason else ""),
-                "when": item.when,
-            }
-            for item in run.effects
-        ],
-        **_resolutions(run),
-        "cost": run.cost.model_dump(),
-    }
-    return {name: _plain(value, zone) for name, value in shown.items()}
-
-
-def _resolutions(run: RunRecord) -> dict[str, Any]:
-    """Who decided what, and why; nothing where nobody had to."""
-    decided = [item.model_dump() for item in run.resolutions]
-    return {"resolutions": decided} if decided else {}
-
-
-def _plain(value: Any, zone: ZoneInfo) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(zone).isoformat(timespec="seconds")
-    if isinstance(value, StrEnum):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _plain(item, zone) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, zone) for item in value]
-    return value

@@ -1,4 +1,4 @@
-"""The policy: what a repository's maintainers allow, with the line of each error.
+"""The policy file: what stands in it, and the line of each error.
 
 A policy arrives as the plain data of a YAML document and a map from each key's path to its line;
 reading the file is somebody else's work. The repository's settings win over the organisation's,
@@ -7,152 +7,94 @@ setting by setting: a setting is taken whole, never mixed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import time
 from difflib import get_close_matches
-from enum import StrEnum
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    StrictBool,
-    StringConstraints,
     ValidationError,
-    ValidationInfo,
     field_validator,
+    model_validator,
 )
+from pydantic_core import PydanticCustomError
 
-from triage.identifiers import JobKey, Mode
-from triage.window import WEEKDAYS, Every, Schedule
+from triage.identifiers import JobKey
+from triage.policy.jobs import JobPolicy, Reset, ReviewPolicy
+from triage.policy.resources import Resource, WatchPolicy
+from triage.policy.settings import Budget, Commands, ScheduleSetting, Strict, Turns
 
 Path = tuple[str | int, ...]
-LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50)]
 
 
-class Backlog(StrEnum):
-    """What the first run does with the issues that are there already."""
-
-    LABELS = "labels"
-    FULL = "full"
-    SKIP = "skip"
+AnyJobPolicy = JobPolicy | ReviewPolicy | WatchPolicy
+"""The settings of one job. No two of them read each other's JSON as their own: each but the
+review's requires a key that the others refuse, and the review's JSON names its ``reset``."""
 
 
-class Summary(StrEnum):
-    """How the summary issue is kept."""
-
-    DAILY = "daily"
-    ROLLING = "rolling"
-    OFF = "off"
-
-
-class Permission(StrEnum):
-    """What ``/retriage`` needs: a role on the repository, or to be the issue's author."""
-
-    READ = "read"
-    TRIAGE = "triage"
-    WRITE = "write"
-    AUTHOR = "author"
+def _not_null(schema: dict[str, Any]) -> None:
+    """A job that is left out has no settings; one that is named has a map."""
+    [settings, _null] = schema.pop("anyOf")
+    del schema["default"]
+    schema.update(settings)
 
 
-ROLES: tuple[str, ...] = ("none", "read", "triage", "write", "maintain", "admin")
-"""GitHub's role names, weakest first."""
+class Jobs(Strict):
+    """The jobs of a file, by their keys; at least one."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    triage: JobPolicy | None = Field(
+        default=None, alias="daily-issue-triage", json_schema_extra=_not_null
+    )
+    review: ReviewPolicy | None = Field(
+        default=None, alias="nightly-repo-review", json_schema_extra=_not_null
+    )
+    watch: WatchPolicy | None = Field(
+        default=None, alias="resource-watch", json_schema_extra=_not_null
+    )
 
-
-class ScheduleSetting(_Strict):
-    """``{every: daily, at: "09:00", timezone: Asia/Taipei}``."""
-
-    every: Every = Every.DAILY
-    at: str = Field(default="09:00", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
-    timezone: str = "UTC"
-    weekday: Literal[
-        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"
-    ] = "monday"
-
-    @field_validator("timezone")
+    @field_validator("*", mode="before")
     @classmethod
-    def _known_zone(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"{name!r} is no time zone; one looks like Asia/Taipei") from error
-        return name
+    def _named_has_a_map(cls, settings: Any) -> Any:
+        if settings is None:
+            raise PydanticCustomError("dict_type", "must be a map")
+        return settings
 
-    def schedule(self) -> Schedule:
-        """The schedule that the setting describes."""
-        at = time.fromisoformat(self.at)
-        return Schedule(self.every, at, ZoneInfo(self.timezone), WEEKDAYS.index(self.weekday))
-
-
-class Commands(_Strict):
-    """Who may say ``/retriage``."""
-
-    retriage: Permission = Permission.TRIAGE
+    @model_validator(mode="after")
+    def _at_least_one(self) -> "Jobs":
+        if not (self.triage or self.review or self.watch):
+            raise PydanticCustomError("no_job", "at least one job is needed")
+        return self
 
 
-class Budget(_Strict):
-    """Dollars that one attempt of a run may cost, by the SDK's estimate."""
-
-    cold: float = Field(default=2.00, gt=0, le=100)
-    resumed: float = Field(default=0.50, gt=0, le=100)
-
-
-class Turns(_Strict):
-    """Answers of the model that one session may take."""
-
-    cold: int = Field(default=40, ge=1, le=500)
-    resumed: int = Field(default=20, ge=1, le=500)
-
-
-class JobPolicy(_Strict):
-    """The settings of one job."""
-
-    schedule: ScheduleSetting = ScheduleSetting()
-    mode: Mode = Mode.OBSERVE
-    labels: dict[LabelName, str] = Field(min_length=1, max_length=100)
-    exclusive: tuple[tuple[LabelName, ...], ...] = ()
-    min_confidence: float = Field(default=0.7, ge=0, le=1)
-    max_issues: int = Field(default=50, ge=1, le=1000)
-    backlog: Backlog = Backlog.LABELS
-    language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
-    summary: Summary = Summary.DAILY
-    on_opened: StrictBool = False
-    commands: Commands = Commands()
-    memory: Literal["fresh", "findings", "resume"] = "fresh"
-    budget_usd: Budget = Budget()
-    max_turns: Turns = Turns()
-
-    @field_validator("exclusive")
-    @classmethod
-    def _known_and_distinct(
-        cls, groups: tuple[tuple[str, ...], ...], info: ValidationInfo
-    ) -> tuple[tuple[str, ...], ...]:
-        labels = info.data.get("labels")
-        for group in groups:
-            for name in group:
-                if labels is not None and name not in labels:
-                    raise ValueError(f"{name!r} is not among the labels")
-                if group.count(name) > 1:
-                    raise ValueError(f"{name!r} stands in one group twice")
-                if sum(name in other for other in groups) > 1:
-                    raise ValueError(f"{name!r} stands in two groups: join them")
-        return groups
-
-
-class Policy(_Strict):
+class Policy(Strict):
     """The whole file."""
 
-    jobs: dict[Literal[JobKey.DAILY], JobPolicy] = Field(min_length=1)
+    jobs: Jobs
 
     @property
-    def triage(self) -> JobPolicy:
-        """The settings of the triage family; a command uses those of the daily job."""
-        return self.jobs[JobKey.DAILY]
+    def triage(self) -> JobPolicy | None:
+        """The settings of the triage family; a command uses those of the daily job. None where the
+        file has no triage: then nothing is triaged, and a command is not answered."""
+        return self.jobs.triage
+
+    def of(self, job: JobKey) -> AnyJobPolicy | None:
+        """The settings of a job; None where the file does not have it."""
+        match job:
+            case JobKey.DAILY | JobKey.RETRIAGE:
+                return self.jobs.triage
+            case JobKey.REVIEW:
+                return self.jobs.review
+            case JobKey.WATCH:
+                return self.jobs.watch
+
+    @property
+    def scheduled(self) -> dict[JobKey, AnyJobPolicy]:
+        """The jobs of the file that a clock starts, with their settings."""
+        keys = (JobKey.DAILY, JobKey.REVIEW, JobKey.WATCH)
+        return {key: settings for key in keys if (settings := self.of(key)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +180,14 @@ def _problem(item: Any, document: PolicyDocument) -> Problem:
 
 def _message(item: Any, path: Path) -> str:
     match item["type"]:
+        case "extra_forbidden" if path[:1] == ("jobs",) and len(path) == 2:
+            return "unknown job" + _suggestion(str(path[-1]), [str(key) for key in _JOBS])
         case "extra_forbidden":
             return "unknown key" + _suggestion(str(path[-1]), _settings_beside(path))
         case "missing":
             return "is required"
         case "dict_type" | "model_type":
             return "must be a map"
-        case "literal_error" if path[:1] == ("jobs",) and len(path) == 2:
-            return "unknown job" + _suggestion(str(path[-1]), [JobKey.DAILY.value])
         case "value_error":
             return str(item["ctx"]["error"])
         case _:
@@ -253,18 +195,28 @@ def _message(item: Any, path: Path) -> str:
             return message[0].lower() + message[1:]
 
 
+_JOBS: Mapping[str | int, type[BaseModel]] = {
+    JobKey.DAILY.value: JobPolicy,
+    JobKey.REVIEW.value: ReviewPolicy,
+    JobKey.WATCH.value: WatchPolicy,
+}
 _GROUPS: Mapping[str | int, type[BaseModel]] = {
     "schedule": ScheduleSetting,
     "commands": Commands,
     "budget_usd": Budget,
     "max_turns": Turns,
+    "reset": Reset,
+    "resources": Resource,
 }
 
 
 def _settings_beside(path: Path) -> list[str]:
     """The settings that may stand where an unknown one stands."""
-    model = Policy if len(path) == 1 else _GROUPS.get(path[-2], JobPolicy)
-    return [*model.model_fields]
+    if len(path) == 1:
+        return [*Policy.model_fields]
+    job = _JOBS[path[1]]
+    group = next((_GROUPS[part] for part in path[2:-1] if part in _GROUPS), job)
+    return [*group.model_fields]
 
 
 def _suggestion(word: str, known: Sequence[str]) -> str:
