@@ -1,4 +1,4 @@
-"""Counts for Prometheus: ``counters``, ``completed``, ``incidents``."""
+"""Counts for Prometheus: ``counters``, ``completed``, ``recalled``, ``incidents``."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,10 @@ class Counts:
     ``runs_now``: runs by their present status. ``attempts``: attempts by the status they ended
     with. ``effects``: by evidence, of runs that are over. ``requests``: to GitHub, by kind.
     ``cost``: dollars (estimated), turns, tokens, sessions. ``completed``: when a window was last
-    completed, by the repository's name then and the job; of active repositories.
+    completed, by the repository's name then and the job; ``recalled``: the share, 0 to 1, of the
+    last review's findings that the newest completed run recalled that had any; of active
+    repositories. ``broken_links``: answers of resumed reviews that were not continuous.
+    ``denials``: calls of tools that the agent was not allowed.
     """
 
     runs_now: Mapping[Status, int]
@@ -41,6 +44,9 @@ class Counts:
     cost: Mapping[str, float]
     completed: Mapping[tuple[str, str], datetime]
     due: int
+    recalled: Mapping[tuple[str, str], float]
+    broken_links: int
+    denials: int
 
 
 class Counters:
@@ -78,10 +84,11 @@ class Counters:
             async with self._redis.pipeline(transaction=True) as reads:
                 reads.hgetall("counters")
                 reads.hgetall("completed")
+                reads.hgetall("recalled")
                 reads.zcard("window:due")
                 for status in Status:
                     reads.zcard(f"runs::{status}")
-                counters, completed, due, *runs = await reads.execute()
+                counters, completed, recalled, due, *runs = await reads.execute()
         counted = texts(counters)
         return Counts(
             runs_now=dict(zip(Status, runs, strict=True)),
@@ -92,6 +99,9 @@ class Counters:
             cost={name: float(value) for name, value in _part(counted, "cost:").items()},
             completed=dict(_completed(job, last) for job, last in texts(completed).items()),
             due=due,
+            recalled=dict(_recalled(job, last) for job, last in texts(recalled).items()),
+            broken_links=int(counted.get("links:broken", 0)),
+            denials=int(counted.get("denials", 0)),
         )
 
 
@@ -111,3 +121,9 @@ def _completed(place: str, last: str) -> tuple[tuple[str, str], datetime]:
     """From ``{repository id} {job}`` and ``{milliseconds} {repository}``."""
     at, _, repository = last.partition(" ")
     return (repository, place.partition(" ")[2]), moment(at)
+
+
+def _recalled(place: str, last: str) -> tuple[tuple[str, str], float]:
+    """From ``{repository id} {job}`` and ``{share} {repository}``."""
+    share, _, repository = last.partition(" ")
+    return (repository, place.partition(" ")[2]), float(share)

@@ -21,6 +21,10 @@ class UnknownRunError(Exception):
     """A run was to be changed, or an effect claimed for it, before it was saved."""
 
 
+class StateNotSavedError(Exception):
+    """What the next run would remember of this one cannot be kept: nothing of it was written."""
+
+
 class DataFolderInUseError(Exception):
     """Another process has the data folder. ``folder`` names it."""
 

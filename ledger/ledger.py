@@ -13,7 +13,9 @@ from ledger.effects import Effects
 from ledger.epoch import Epochs
 from ledger.lease import Leases
 from ledger.repositories import Repositories
+from ledger.reviews import Reviews
 from ledger.runs import Runs
+from ledger.sessions import Sessions
 from ledger.timing import LedgerTiming
 
 
@@ -29,6 +31,8 @@ class Ledger:
     repositories: Repositories
     epochs: Epochs
     counters: Counters
+    sessions: Sessions
+    reviews: Reviews
 
 
 def open_ledger(
@@ -50,4 +54,6 @@ def open_ledger(
         repositories=Repositories(redis, timing),
         epochs=Epochs(redis, timing),
         counters=Counters(redis),
+        sessions=Sessions(redis),
+        reviews=Reviews(redis),
     )

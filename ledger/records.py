@@ -7,8 +7,8 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from triage.contract import RunEffect, RunRecord
-from triage.identifiers import EffectKind, JobKey
-from triage.policy import JobPolicy
+from triage.identifiers import FAMILY, EffectKind, Family, JobKey
+from triage.policy import AnyJobPolicy, JobPolicy, ReviewPolicy, WatchPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,13 @@ class EffectRecord(BaseModel):
 class RepositoryRecord(BaseModel):
     """What the ledger knows of a repository.
 
-    ``policy`` is the last good one, None where the repository has none; ``policy_notice`` says what
-    is wrong with the newest file. ``backlog_until``: issues created up to then were there before
-    the first run. ``scanned_until`` and ``scan_version`` are the cut-off and the input version of
-    the last completed window that left nothing over: a later listing may start there.
-    ``last_window`` is the newest window that was started or passed.
+    ``policy`` (of the triage), ``review`` and ``watch`` are the last good ones, None where the
+    repository has none; ``policy_notice`` says what is wrong with the newest file.
+    ``backlog_until``: issues created up to then were there before the first run. ``scanned_until``
+    and ``scan_version`` are the cut-off and the input version of the last completed window of the
+    triage that left nothing over: a later listing may start there.
+    ``last_window`` is the newest window of the triage that was started or passed, ``last_review``
+    and ``last_watch`` of the others.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -132,12 +134,34 @@ class RepositoryRecord(BaseModel):
     installation: str
     active: bool = True
     policy: JobPolicy | None = None
+    review: ReviewPolicy | None = None
+    watch: WatchPolicy | None = None
     policy_notice: str = ""
     backlog_until: datetime | None = None
     scanned_until: datetime | None = None
     scan_version: str = ""
     last_window: str = ""
+    last_review: str = ""
+    last_watch: str = ""
 
+    def policy_of(self, job: JobKey) -> AnyJobPolicy | None:
+        """The settings of a job."""
+        return {Family.TRIAGE: self.policy, Family.REVIEW: self.review, Family.WATCH: self.watch}[
+            FAMILY[job]
+        ]
+
+    def last_window_of(self, job: JobKey) -> str:
+        """The newest window of a job that was started or passed."""
+        return str(getattr(self, LAST_WINDOW[job]))
+
+
+LAST_WINDOW = {
+    JobKey.DAILY: "last_window",
+    JobKey.RETRIAGE: "last_window",
+    JobKey.REVIEW: "last_review",
+    JobKey.WATCH: "last_watch",
+}
+"""Which field names the newest window of a job."""
 
 LEDGER = "ledger"
 """The name of the first thing to recover after a loss: what is installed."""

@@ -58,7 +58,7 @@ class Repositories:
 
     async def save(self, record: RepositoryRecord, was: RepositoryRecord | None = None) -> None:
         """Write what differs from ``was``, as it was read: what somebody else changed meanwhile
-        stands. One that is no longer active leaves the counts of what was last completed."""
+        stands. One that is no longer active leaves the counts of what was last completed and recalled."""
         before, after = _fields(was) if was is not None else {}, _fields(record)
         changed = {name: value for name, value in after.items() if before.get(name) != value}
         if not changed:
@@ -66,7 +66,8 @@ class Repositories:
         with answered():
             async with self._redis.pipeline(transaction=True) as writes:
                 if not record.active:
-                    writes.hdel("completed", *(f"{record.id} {job}" for job in JobKey))
+                    for counts in ("completed", "recalled"):
+                        writes.hdel(counts, *(f"{record.id} {job}" for job in JobKey))
                 flat = [part for pair in changed.items() for part in pair]
                 writes.hset(f"repository:{record.id}", items=flat)
                 writes.hset("repositories", record.full_name.lower(), str(record.id))

@@ -4,12 +4,31 @@ KEYS are the lease and the run; ARGV begins with the lease's token, fence and ep
 """
 
 from ledger.evidence import EVIDENCE
+from ledger.reviews import PROMOTE
 
 WRITE_ONCE = """
 if not remaining(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) then return {'lease-lost'} end
 redis.call('SET', KEYS[2], ARGV[4], 'NX')
 return {'ok', redis.call('GET', KEYS[2])}
 """
+
+# KEYS: 2 the plan, then those of PROMOTE where there is something to remember. ARGV: 4 the plan, 5
+# what is to be remembered, as JSON, or nothing; 6 the review, 7 its recall. The plan is written
+# first: a server without memory left refuses that, and changes nothing.
+SAVE_PLAN = (
+    PROMOTE
+    + """
+if not remaining(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) then return {'lease-lost'} end
+local stands = redis.call('GET', KEYS[2])
+if stands then return {'ok', stands} end
+local memory = ARGV[5] ~= '' and cjson.decode(ARGV[5])
+local why = memory and why_not(memory)
+if why then return {why} end
+redis.call('SET', KEYS[2], ARGV[4])
+if memory then promote(memory, ARGV[6], ARGV[7]) end
+return {'ok', ARGV[4]}
+"""
+)
 
 SAVE_EFFECTS = (
     EVIDENCE
@@ -64,6 +83,21 @@ local function count_cost()
   end
 end
 
+local function count_denials()
+  local before = tonumber(redis.call('HGET', KEYS[2], 'denials')) or 0
+  if run.denials ~= before then
+    redis.call('HINCRBY', 'counters', 'denials', run.denials - before)
+    redis.call('HSET', KEYS[2], 'denials', run.denials)
+  end
+end
+
+-- An answer that was not continuous counts once, whatever becomes of its run.
+local function count_link()
+  if run.broken and redis.call('HSETNX', KEYS[2], 'broken', '1') == 1 then
+    redis.call('HINCRBY', 'counters', 'links:broken', 1)
+  end
+end
+
 -- A run that is over: it expires, and the indexes forget it then.
 local function finish()
   for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4]}) do
@@ -76,6 +110,9 @@ local function finish()
   redis.call('ZADD', 'runs:expiring', now + run.retention, cjson.encode({run.key, everywhere}))
   if run.completes ~= '' then
     redis.call('HSET', 'completed', run.completes, string.format('%.0f %s', now, run.full_name))
+    if run.recall ~= '' then
+      redis.call('HSET', 'recalled', run.completes, run.recall .. ' ' .. run.full_name)
+    end
   end
   for _, evidence in ipairs({'confirmed', 'skipped', 'absent', 'unsettled', 'conflict'}) do
     local count = count_effects(KEYS[2], '"evidence":"' .. evidence .. '"')
@@ -153,6 +190,8 @@ if not is_read_before_seal() then redis.call('HSET', KEYS[2], 'record', ARGV[5])
 redis.call('HSET', KEYS[2], 'status', run.status, 'force', run.force and '1' or '0')
 index(old)
 count_cost()
+count_denials()
+count_link()
 if is_final(run.status) and old ~= run.status then
   if ARGV[6] ~= '' then redis.call('SET', KEYS[3], ARGV[6]) end
   finish()

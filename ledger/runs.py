@@ -9,6 +9,7 @@ Invariant: a status changes only under the lease. A completed or no-change run n
 anything else, and no evidence of it changes. Only such a run expires.
 """
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -18,9 +19,12 @@ import redis.asyncio
 
 from ledger.codec import packed, packed_for_good, parsed, stamp, text, texts, unpacked
 from ledger.connection import answered
+from ledger.errors import StateNotSavedError
 from ledger.evidence import effects_of, facts
+from ledger.memory import Promotion
 from ledger.records import Due, Lease
-from ledger.run_scripts import SAVE, SAVE_EFFECTS, WRITE_ONCE
+from ledger.reviews import promotion_keys, promotion_of
+from ledger.run_scripts import SAVE, SAVE_EFFECTS, SAVE_PLAN, WRITE_ONCE
 from ledger.scripts import Script, passed, proof
 from ledger.sealing import is_sealed, seal_of, sealed, unsealed
 from ledger.timing import LedgerTiming, milliseconds
@@ -31,6 +35,13 @@ from triage.snapshot import Snapshot, without_bodies
 
 _MOST_OF_A_WINDOW = 1000
 """Runs of one window: retriggers and forced runs."""
+
+_NAMES_AT_ONCE = 1000
+
+_NOT_WHOLE = {
+    b"session-lost": "the session that was resumed is shorter than the snapshot says, or gone",
+    b"copy-lost": "the attempt's copy of the session does not have as many lines as it was given",
+}
 
 
 def run_key(dedupe_key: str) -> str:
@@ -67,9 +78,11 @@ class Runs:
 
     def __init__(self, redis: redis.asyncio.Redis, timing: LedgerTiming) -> None:
         self._redis = redis
+        self._timing = timing
         self._retention = milliseconds(timing.retention)
         self._save = Script(redis, SAVE)
         self._save_effects = Script(redis, SAVE_EFFECTS)
+        self._save_plan = Script(redis, SAVE_PLAN)
         self._write_once = Script(redis, WRITE_ONCE)
 
     async def save(self, lease: Lease, run: RunRecord) -> None:
@@ -96,6 +109,8 @@ class Runs:
         if str(key) != lease.dedupe_key:
             raise ValueError(f"the lease is for {lease.dedupe_key}, the run is {key}")
         scheduled = not key.window.startswith(("comment-", "opened-", "duplicate-"))
+        link = run.review.link if run.review is not None else None
+        share = link.share if link is not None else None
         options = {
             "key": lease.dedupe_key,
             "status": run.status,
@@ -107,6 +122,9 @@ class Runs:
             "force": run.inputs.force,
             "retention": self._retention,
             "cost": run.cost.model_dump(),
+            "denials": run.denials,
+            "recall": "" if share is None else str(share),
+            "broken": link is not None and bool(link.broken),
             "ending": ending,
             "effects": len(run.effects),
             "due": [[str(item), stamp(at)] for item, at in due.items()],
@@ -131,18 +149,24 @@ class Runs:
 
     async def save_snapshot(self, lease: Lease, snapshot: Snapshot) -> Snapshot:
         """Write it once; gives back the one that stands (an earlier one wins)."""
-        stands = await self._once(lease, snapshot_key(lease.dedupe_key), packed(snapshot))
-        return unpacked(Snapshot, stands)
+        keys = [_keys(lease.dedupe_key)[0], snapshot_key(lease.dedupe_key)]
+        stands = await self._write_once(keys, [*proof(lease), packed(snapshot)])
+        return unpacked(Snapshot, _standing(stands, lease))
 
-    async def save_plan(self, lease: Lease, plan: Plan) -> Plan:
-        """Write it once; gives back the one that stands."""
-        return unpacked(Plan, await self._once(lease, plan_key(lease.dedupe_key), packed(plan)))
+    async def save_plan(self, lease: Lease, plan: Plan, staged: Promotion | None = None) -> Plan:
+        """Write it once, with what the next review needs of this one; gives back the plan that
+        stands.
 
-    async def _once(self, lease: Lease, key: str, blob: bytes) -> bytes:
-        keys = [_keys(lease.dedupe_key)[0], key]
-        word, *stands = await self._write_once(keys, [*proof(lease), blob])
-        passed(word, lease.dedupe_key)
-        return bytes(stands[0])
+        All of it is written or nothing. Where a plan stands already, nothing is promoted; where
+        the state is of a newer snapshot, the plan alone is written. Raises StateNotSavedError where
+        the attempt's copy of the session is not whole.
+        """
+        keys = [_keys(lease.dedupe_key)[0], plan_key(lease.dedupe_key)]
+        stands = await self._save_plan(
+            [*keys, *promotion_keys(staged)],
+            [*proof(lease), packed(plan), *promotion_of(staged, self._timing)],
+        )
+        return unpacked(Plan, _standing(stands, lease))
 
     async def snapshot(self, dedupe_key: str) -> Snapshot | None:
         """The frozen input of a run; without its issues' bodies once the run is over."""
@@ -178,13 +202,32 @@ class Runs:
         return await self._read(names)
 
     async def listed(
-        self, status: Status | None = None, repository: str | None = None, limit: int = 50
+        self,
+        status: Status | None = None,
+        repository: str | None = None,
+        limit: int = 50,
+        *,
+        job: JobKey | None = None,
     ) -> list[RunRecord]:
-        """Runs, newest first."""
+        """Runs, newest first. Those of one ``job`` are found by their names: all newer ones of the
+        index are gone through, no record of them is read."""
         index = f"runs:{(repository or '').lower()}:{status or ''}"
-        with answered():
-            names: Any = await self._redis.zrevrange(index, 0, limit - 1)
-        return await self._read(names)
+        if job is None:
+            with answered():
+                names: Any = await self._redis.zrevrange(index, 0, limit - 1)
+            return await self._read(names)
+        return await self._read(await self._names(index, f"{job}:", limit))
+
+    async def _names(self, index: str, prefix: str, limit: int) -> list[bytes]:
+        """The newest names of an index that begin so."""
+        found: list[bytes] = []
+        for start in itertools.count(0, _NAMES_AT_ONCE):
+            with answered():
+                names: Any = await self._redis.zrevrange(index, start, start + _NAMES_AT_ONCE - 1)
+            found += [name for name in names if name.startswith(prefix.encode())]
+            if len(names) < _NAMES_AT_ONCE or len(found) >= limit:
+                break
+        return found[:limit]
 
     async def _read(self, names: Sequence[bytes]) -> list[RunRecord]:
         """Those that have not expired."""
@@ -195,6 +238,15 @@ class Runs:
                 hashes = await reads.execute()
         runs = (put_together(texts(fields)) for fields in hashes)
         return [run for run in runs if run is not None]
+
+
+def _standing(answer: list[bytes], lease: Lease) -> bytes:
+    """What stands, as a script that writes once gives it."""
+    word, *stands = answer
+    if word in _NOT_WHOLE:
+        raise StateNotSavedError(_NOT_WHOLE[word])
+    passed(word, lease.dedupe_key)
+    return stands[0]
 
 
 def _keys(dedupe_key: str) -> list[str]:

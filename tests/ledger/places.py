@@ -26,6 +26,7 @@ from ledger.server import EmbeddedServer
 from ledger.timing import LedgerTiming
 from tests.simulation.memory.ledger import MemoryLedger, MemoryServer, memory_ledger
 from tests.simulation.memory.rows import Kept, State
+from triage.identifiers import Family
 
 AnyLedger = Ledger | MemoryLedger
 
@@ -319,6 +320,16 @@ def _expires(state: State, key: str) -> int | None:
         case "decisions":
             repository, _, version = name.partition(":")
             return state.decisions[int(repository), version].expires
+        case "review" | "watch":
+            repository, _, recall = name.partition(":")
+            of_family = int(repository), Family(kind)
+            kept: Kept[Any] = (state.recalls if recall else state.reviews)[of_family]
+            return kept.expires
+        case "session":
+            owner, _, session = name.partition(":")
+            if owner == "staged":
+                return state.copies[session].expires
+            return state.sessions[int(owner[1:]), session].expires
         case _:
             tables: dict[str, dict[str, Kept[Any]]] = {
                 "snapshot": state.snapshots,

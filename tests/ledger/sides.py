@@ -15,12 +15,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ledger.errors import FrozenRunError, LeaseLost, LedgerCorruptError, UnknownRunError
+from ledger.errors import (
+    FrozenRunError,
+    LeaseLost,
+    LedgerCorruptError,
+    StateNotSavedError,
+    UnknownRunError,
+)
+from ledger.memory import Promotion, StagedSession
 from ledger.records import Claim, Due, EffectRecord, Lease, RepositoryRecord
 from ledger.timing import LedgerTiming
+from tests.ledger.nights import COLD, OTHER_SESSION, SESSION, lines, plan, recall, resumed, state
 from tests.ledger.places import Place
 from tests.ledger.samples import OTHER_RUN, REPOSITORY, RUN, effect, run, snapshot
-from triage.contract import RunEffect, RunRecord, Status
+from triage.contract import ReviewFigures, RunEffect, RunRecord, Status
+from triage.findings import Link, ReviewVerdict
 from triage.identifiers import DedupeKey, EffectKind, JobKey
 from triage.plan import Cost, Plan
 
@@ -35,6 +44,15 @@ EFFECTS = (
 )
 KEYS = tuple(what.effect_key for what in EFFECTS)
 IDS = (3, 5, 9)
+COPIES = (
+    COLD,
+    StagedSession(REPOSITORY, "cold too"),
+    *(resumed(length, f"warm {length}") for length in (1, 2, 3, 5)),
+    *(resumed(length, f"other {length}", OTHER_SESSION) for length in (1, 2)),
+)
+
+
+_REFUSALS = (LeaseLost, FrozenRunError, UnknownRunError, LedgerCorruptError, StateNotSavedError)
 
 
 class Side:
@@ -60,7 +78,7 @@ class Side:
         name, *args = step
         try:
             return self.plain(await getattr(self, name)(*args))
-        except (LeaseLost, FrozenRunError, UnknownRunError, LedgerCorruptError) as error:
+        except _REFUSALS as error:
             return type(error).__name__, str(error)
 
     def _lease(self, key: str, back: int) -> Lease:
@@ -116,6 +134,7 @@ class Side:
         cost = Cost(turns=turns, estimated_usd=turns / 4)
         force = DedupeKey.parse(key).forced is not None
         given = {"status": status, "cost": cost, "created_at": at, "updated_at": at}
+        given |= {"denials": turns % 3, "review": _figures(turns)}
         return run(key, force=force, effects=EFFECTS[:whole], **given)
 
     async def freeze(self, key: str, back: int, fence: int) -> object:
@@ -123,6 +142,41 @@ class Side:
         plan = Plan(decisions=(), held=(), cost=Cost(turns=fence))
         stands = await self._ledger.runs.save_snapshot(lease, snapshot(key, fence))
         return stands, await self._ledger.runs.save_plan(lease, plan)
+
+    async def say(self, copy: StagedSession, words: list[str], gap: int) -> int:
+        """Add lines where the copy ends, or as if it ended elsewhere."""
+        stand = await self._ledger.sessions.length(copy) - copy.length
+        said = lines(*words, session=copy.session_id or SESSION)
+        await self._ledger.sessions.append(copy, said, after=max(0, stand + gap))
+        return await self._ledger.sessions.length(copy)
+
+    async def promote(
+        self, copy: StagedSession | None, session: str, missing: int, told: bool, ahead: int
+    ) -> object:
+        """A run of its own keeps what was said."""
+        key = f"{RUN}:forced-9{next(self._operations)}"
+        lease = await self._ledger.leases.acquire(key, "other", key)
+        assert lease is not None
+        fields: dict[str, Any] = {"fence": lease.fence + ahead, "at": DAWN}
+        if copy is not None:
+            length = await self._ledger.sessions.length(copy) + missing
+            fields["session_id"] = copy.session_id or session
+            fields["session_length"] = max(copy.length + 1, length)
+        figures = recall(lease).model_copy(update={"at": DAWN}) if told else None
+        given = Promotion(state(lease, **fields), copy, figures)
+        return await self._ledger.runs.save_plan(lease, plan(), staged=given)
+
+    async def give_up(self, key: str, back: int, copy: StagedSession | None, reason: str) -> object:
+        """A session of which the attempt has this copy; None: the last review's."""
+        lease, last = self._lease(key, back), await self._ledger.reviews.last(REPOSITORY)
+        if copy is None and last is not None and last.session_id is not None:
+            copy = StagedSession(REPOSITORY, "last", last.session_id, last.session_length)
+        if copy is None:
+            return None
+        return await self._ledger.reviews.clear_session(lease, copy, reason)
+
+    async def discard(self, copy: StagedSession) -> None:
+        await self._ledger.sessions.discard(copy)
 
     async def save_effects(
         self, key: str, back: int, changes: list[tuple[RunEffect, dict[str, Any]]]
@@ -229,6 +283,13 @@ class Side:
         stand = [await ledger.effects.stands(it.effect.effect_key, it.operation) for it in claims]
         return self.plain([looks, effects, stand, await ledger.due.upcoming()])
 
+    async def remembered(self) -> object:
+        """What a reviewer reads."""
+        reviews, sessions = self._ledger.reviews, self._ledger.sessions
+        last, recalls = await reviews.last(REPOSITORY), await reviews.recalls(REPOSITORY)
+        kept = [await sessions.kept(REPOSITORY, name) for name in (SESSION, OTHER_SESSION)]
+        return self.plain([last, recalls, kept, [await sessions.read(copy) for copy in COPIES]])
+
     async def all_seen(self) -> object:
         """What anybody reads."""
         ledger = self._ledger
@@ -236,6 +297,7 @@ class Side:
             ledger.runs.listed(),
             *(ledger.runs.listed(status) for status in Status),
             ledger.runs.listed(repository="acme/api", limit=2),
+            ledger.runs.listed(limit=2, job=JobKey.DAILY),
             ledger.runs.of_window(REPOSITORY, JobKey.DAILY, "2026-09-16"),
             *(ledger.runs.snapshot(key) for key in RUNS),
             *(ledger.runs.plan(key) for key in RUNS),
@@ -268,3 +330,17 @@ class Side:
         if isinstance(value, list | tuple):
             return [self.plain(part) for part in value]
         return value
+
+
+def _figures(turns: int) -> ReviewFigures:
+    """Now continuous, now not, and now with nothing to recall."""
+    broken = ("another id",) if turns % 3 == 0 else ()
+    link = Link(
+        same_session=True,
+        prior_review_id_echoed=not broken,
+        recalled=turns % 2,
+        prior=turns % 4,
+        current=1,
+        broken=broken,
+    )
+    return ReviewFigures(verdict=ReviewVerdict.OK, link=link)

@@ -1,6 +1,7 @@
 """The two ledgers, step by step: whatever is done to both in the same order gives the same."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from ledger.connection import connect
 from ledger.records import Due, DueKind, EffectRecord
 from ledger.server import EmbeddedServer
+from tests.ledger.nights import OTHER_SESSION, SESSION
 from tests.ledger.places import Memory, Valkey
 from tests.ledger.samples import REPOSITORY
-from tests.ledger.sides import DAWN, EFFECTS, IDS, KEYS, RUNS, Side
+from tests.ledger.sides import COPIES, DAWN, EFFECTS, IDS, KEYS, RUNS, Side
 from triage.contract import Evidence, Status
 from triage.identifiers import EffectKind
 
@@ -134,8 +136,32 @@ of_loss = [
     step("recover"),
     step("recover"),
 ]
+copies = st.sampled_from([*COPIES, *COPIES[:4]])
+some_words = st.lists(st.sampled_from(["a", "bb", "ccc"]), min_size=1, max_size=3)
+of_reviews = [
+    step("say", copies, some_words, st.just(0)),
+    step("say", copies, some_words, st.sampled_from([0, 0, -1, -2, 1])),
+    step(
+        "promote",
+        st.sampled_from([None, *COPIES, *COPIES[:4]]),
+        st.sampled_from([SESSION, SESSION, OTHER_SESSION]),
+        st.sampled_from([0, 0, 0, 0, 1, -1]),
+        flag,
+        st.sampled_from([0, 0, 0, 2, -3]),
+    ),
+    step(
+        "give_up",
+        runs,
+        back,
+        st.sampled_from([None, None, *COPIES[2:4]]),
+        st.sampled_from(["broken", "lost"]),
+    ),
+    step("discard", copies),
+]
 _WEIGHED = [*of_claims * 6, *of_runs * 3, *of_people, *of_time, *of_loss]
 STEPS = st.integers(0, len(_WEIGHED) - 1).flatmap(lambda chosen: _WEIGHED[chosen])
+_NIGHTLY = [*of_reviews[:3] * 4, *of_reviews[3:], step("take_over", runs, st.just(61))]
+NIGHTS = st.integers(0, len(_NIGHTLY) - 1).flatmap(lambda chosen: _NIGHTLY[chosen])
 
 
 @pytest.mark.timeout(300)
@@ -143,10 +169,18 @@ STEPS = st.integers(0, len(_WEIGHED) - 1).flatmap(lambda chosen: _WEIGHED[chosen
 @given(steps=st.lists(STEPS, min_size=30, max_size=60))
 def test_both_ledgers_give_the_same(valkey: EmbeddedServer, steps: list[Step]) -> None:
     """Every answer, every refusal, and what can be read after each step."""
-    asyncio.run(_compare(valkey.url, steps))
+    asyncio.run(_compare(valkey.url, steps, Side.seen))
 
 
-async def _compare(url: str, steps: list[Step]) -> None:
+@pytest.mark.timeout(300)
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(steps=st.lists(NIGHTS, min_size=20, max_size=40))
+def test_both_ledgers_remember_the_same(valkey: EmbeddedServer, steps: list[Step]) -> None:
+    """Of reviews and their sessions, after each step."""
+    asyncio.run(_compare(valkey.url, steps, Side.remembered))
+
+
+async def _compare(url: str, steps: list[Step], look: Callable[[Side], Awaitable[object]]) -> None:
     async with connect(url) as client:
         await client.flushall()
         sides = [Side(Valkey(client)), Side(Memory())]
@@ -155,7 +189,7 @@ async def _compare(url: str, steps: list[Step]) -> None:
         for taken in steps:
             real, memory = [await side.take(taken) for side in sides]
             assert memory == real, taken
-            real, memory = [await side.seen() for side in sides]
+            real, memory = [await look(side) for side in sides]
             assert memory == real, taken
         real, memory = [await side.all_seen() for side in sides]
         assert memory == real

@@ -276,13 +276,13 @@ async def test_nothing_that_was_given_or_taken_can_be_changed(ledger: AnyLedger)
     given = run()
     await ledger.runs.save(lease, given)
     await ledger.runs.save_snapshot(lease, snapshot())
-    given.inputs.policy.labels["mine"] = "changed"
+    given.inputs.triage.labels["mine"] = "changed"
     found, kept = (await ledger.leases.view(RUN)).run, await ledger.runs.snapshot(RUN)
     assert found is not None
     assert kept is not None
     assert found == run()
     with contextlib.suppress(TypeError):
-        found.inputs.policy.labels["yours"] = "changed"
+        found.inputs.triage.labels["yours"] = "changed"
     with contextlib.suppress(TypeError):
         kept.passed_over["yours"] = 1
     assert (await ledger.leases.view(RUN)).run == run()

@@ -44,6 +44,8 @@ async def test_a_server_that_is_down_is_unavailable(
         ledger.repositories.get(1),
         ledger.epochs.ensure(first=False),
         ledger.counters.snapshot(),
+        ledger.sessions.kept(1, "x"),
+        ledger.reviews.last(1),
     ]
     for call in calls:
         with pytest.raises(LedgerUnavailableError):

@@ -14,5 +14,7 @@ async def test_the_ledger_has_the_shape_of_the_ports(ledger: AnyLedger) -> None:
         budgets=ledger.budgets,
         repositories=ledger.repositories,
         epochs=ledger.epochs,
+        sessions=ledger.sessions,
+        reviews=ledger.reviews,
     )
     assert ports.leases is ledger.leases

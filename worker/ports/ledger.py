@@ -5,6 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from ledger.memory import (
+    Promotion,
+    Recall,
+    ReviewState,
+    SessionSize,
+    StagedSession,
+    TranscriptLine,
+)
 from ledger.records import (
     Claim,
     Due,
@@ -19,7 +27,7 @@ from ledger.records import (
     Wait,
 )
 from triage.contract import RunEffect, RunRecord, Status
-from triage.identifiers import JobKey
+from triage.identifiers import Family, JobKey
 from triage.plan import Plan
 from triage.snapshot import Snapshot
 
@@ -52,8 +60,10 @@ class Runs(Protocol):
     async def save_snapshot(self, lease: Lease, snapshot: Snapshot) -> Snapshot:
         """Write it once; gives back the one that stands (an earlier one wins)."""
 
-    async def save_plan(self, lease: Lease, plan: Plan) -> Plan:
-        """Write it once; gives back the one that stands."""
+    async def save_plan(self, lease: Lease, plan: Plan, staged: Promotion | None = None) -> Plan:
+        """Write it once, with what the next review needs of this one, all or nothing; gives back
+        the plan that stands. Raises StateNotSavedError where the copy of the session is not whole.
+        """
 
     async def snapshot(self, dedupe_key: str) -> Snapshot | None:
         """The frozen input of a run."""
@@ -208,6 +218,44 @@ class Repositories(Protocol):
         """The artifact of a window."""
 
 
+class Sessions(Protocol):
+    """Transcripts of sessions that are continued another night, on whatever machine."""
+
+    async def append(
+        self, staged: StagedSession, lines: Sequence[TranscriptLine], *, after: int
+    ) -> None:
+        """Add lines to an attempt's copy, in which ``after`` lines stand: all of them or none. The
+        same call may be repeated after a lost reply. Raises StateNotSavedError."""
+
+    async def read(self, staged: StagedSession) -> list[TranscriptLine] | None:
+        """The session's first lines, then the copy's. None where the session is shorter than it
+        was, or gone."""
+
+    async def length(self, staged: StagedSession) -> int:
+        """How many lines the session has for this attempt."""
+
+    async def kept(self, repository_id: int, session_id: str) -> SessionSize:
+        """How much of a session is kept; nothing, where it is gone."""
+
+    async def discard(self, staged: StagedSession) -> None:
+        """Give an attempt's copy up now, instead of when it expires."""
+
+
+class Reviews(Protocol):
+    """The last review of each repository, and how well resumed runs recalled the one before. It is
+    written with the plan: ``Runs.save_plan``."""
+
+    async def last(self, repository_id: int, family: Family = Family.REVIEW) -> ReviewState | None:
+        """The last review, as the next one needs it. Without session where that was cleared."""
+
+    async def recalls(self, repository_id: int, limit: int = 100) -> tuple[Recall, ...]:
+        """The figures of the last runs that resumed, newest first."""
+
+    async def clear_session(self, lease: Lease, staged: StagedSession, reason: str) -> bool:
+        """Give the session up that an attempt resumed, so that the next window starts cold. False
+        where it is not the last review's any more, or was continued by another run."""
+
+
 class Epochs(Protocol):
     """The ledger's own identity."""
 
@@ -227,3 +275,5 @@ class LedgerPorts:
     budgets: Budgets
     repositories: Repositories
     epochs: Epochs
+    sessions: Sessions
+    reviews: Reviews

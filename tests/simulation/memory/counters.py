@@ -46,6 +46,12 @@ class MemoryCounters:
                 for place, (at, repository) in state.completed.items()
             },
             due=len(state.due),
+            recalled={
+                (repository, place.partition(" ")[2]): share
+                for place, (share, repository) in state.recalled.items()
+            },
+            broken_links=int(state.counters.get("links:broken", 0)),
+            denials=int(state.counters.get("denials", 0)),
         )
 
     def _part(self, prefix: str) -> dict[str, float]:

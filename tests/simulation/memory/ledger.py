@@ -12,8 +12,10 @@ from tests.simulation.memory.effects import MemoryEffects
 from tests.simulation.memory.epochs import MemoryEpochs
 from tests.simulation.memory.leases import MemoryLeases
 from tests.simulation.memory.repositories import MemoryRepositories
+from tests.simulation.memory.reviews import MemoryReviews
 from tests.simulation.memory.runs import MemoryRuns
 from tests.simulation.memory.server import MemoryServer as MemoryServer  # noqa: PLC0414
+from tests.simulation.memory.sessions import MemorySessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class MemoryLedger:
     epochs: MemoryEpochs
     counters: MemoryCounters
     deliveries: MemoryDeliveries
+    sessions: MemorySessions
+    reviews: MemoryReviews
 
 
 def memory_ledger(
@@ -45,4 +49,6 @@ def memory_ledger(
         epochs=MemoryEpochs(server, timing),
         counters=MemoryCounters(server),
         deliveries=MemoryDeliveries(server),
+        sessions=MemorySessions(server),
+        reviews=MemoryReviews(server),
     )

@@ -46,7 +46,7 @@ class MemoryRepositories:
 
     async def save(self, record: RepositoryRecord, was: RepositoryRecord | None = None) -> None:
         """Write what differs from ``was``, as it was read: what somebody else changed meanwhile
-        stands. One that is no longer active leaves the counts of what was last completed."""
+        stands. One that is no longer active leaves the counts of what was last completed and recalled."""
         before = {} if was is None else was.__dict__
         after = sealed(record).__dict__
         changed = {
@@ -60,6 +60,7 @@ class MemoryRepositories:
         if not record.active:
             for job in JobKey:
                 state.completed.pop(f"{record.id} {job}", None)
+                state.recalled.pop(f"{record.id} {job}", None)
         state.repositories[record.id] = {**state.repositories.get(record.id, {}), **changed}
         state.names[record.full_name.lower()] = record.id
 

@@ -11,9 +11,10 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 from pydantic import BaseModel
 
 from ledger.counters import Incident
+from ledger.memory import Cleared, Recall, ReviewState, TranscriptLine
 from ledger.records import Holding, Report
 from triage.contract import RunEffect, RunRecord, Status
-from triage.identifiers import EffectKind
+from triage.identifiers import EffectKind, Family
 from triage.plan import Plan
 from triage.snapshot import Snapshot
 
@@ -61,6 +62,8 @@ class RunRow(NamedTuple):
     settled: str = ""
     over: bool = False
     cost: Mapping[str, float] = {}
+    denials: int = 0
+    broken: bool = False
     expires: int | None = None
 
 
@@ -116,13 +119,28 @@ class EpochRow(NamedTuple):
     replicas_seen: int = 0
 
 
+class StoredLine(NamedTuple):
+    """A line of a transcript, and the bytes of the session up to and with it."""
+
+    total: int
+    line: TranscriptLine
+
+
+class ReviewRow(NamedTuple):
+    """``review:{repository}``, ``watch:{repository}``. ``cleared``: its session was given up."""
+
+    state: ReviewState
+    cleared: Cleared | None = None
+
+
 @dataclass(slots=True)
 class State:
     """Everything. Moments are milliseconds, those of ``grants`` microseconds.
 
     ``github`` leads from repository and GitHub id to the effect; ``indexes`` are the sorted sets
     ``runs:…``; ``expiring`` leads from a run and its indexes to when they forget it; ``grants`` are
-    the times of an installation's writes, in order, and ``blocked`` until when it writes nothing.
+    the times of an installation's writes, in order, and ``blocked`` until when it writes nothing;
+    ``copies`` are those of sessions, by their own names.
     """
 
     fence: int = 0
@@ -146,8 +164,13 @@ class State:
     reports: dict[str, Kept[Report]] = field(default_factory=dict)
     counters: dict[str, float] = field(default_factory=dict)
     completed: dict[str, tuple[int, str]] = field(default_factory=dict)
+    recalled: dict[str, tuple[float, str]] = field(default_factory=dict)
     deliveries: dict[str, Kept[str]] = field(default_factory=dict)
     asks: dict[str, Kept[str]] = field(default_factory=dict)
+    sessions: dict[tuple[int, str], Kept[tuple[StoredLine, ...]]] = field(default_factory=dict)
+    copies: dict[str, Kept[tuple[StoredLine, ...]]] = field(default_factory=dict)
+    reviews: dict[tuple[int, Family], Kept[ReviewRow]] = field(default_factory=dict)
+    recalls: dict[tuple[int, Family], Kept[tuple[Recall, ...]]] = field(default_factory=dict)
 
     def copy(self) -> "State":
         """The same rows in tables of their own."""

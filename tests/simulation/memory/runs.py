@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.codec import stamp
 from ledger.errors import FrozenRunError, LeaseLost
+from ledger.memory import Promotion
 from ledger.records import Due, DueKind, Lease
 from ledger.timing import LedgerTiming, milliseconds
 from tests.simulation.memory.due import first_of, in_order
@@ -19,6 +20,7 @@ from tests.simulation.memory.evidence import (
     stored,
     unfinished,
 )
+from tests.simulation.memory.reviews import promote, require_whole
 from tests.simulation.memory.rows import Kept, Model, Placed, RunRow, sealed
 from tests.simulation.memory.server import MemoryServer
 from triage.contract import Evidence, RunEffect, RunRecord, Status
@@ -42,6 +44,7 @@ class MemoryRuns:
 
     def __init__(self, server: MemoryServer, timing: LedgerTiming) -> None:
         self._server = server
+        self._timing = timing
         self._retention = milliseconds(timing.retention)
 
     async def save(self, lease: Lease, run: RunRecord) -> None:
@@ -82,7 +85,7 @@ class MemoryRuns:
         row = before or RunRow(record, run.status, run.inputs.force)
         self._index(key, run, old)
         row = row._replace(record=record, status=run.status, force=run.inputs.force)
-        row = self._count_cost(row, run)
+        row = self._count_agent(self._count_cost(row, run), run)
         state.runs[key] = row
         if run.status.final and old is not run.status:
             self._strip(key)
@@ -118,6 +121,15 @@ class MemoryRuns:
                 self._count(f"cost:{name}", value - before)
         return row._replace(cost=dict(spent))
 
+    def _count_agent(self, row: RunRow, run: RunRecord) -> RunRow:
+        """What it was denied, and once an answer that was not continuous."""
+        if run.denials != row.denials:
+            self._count("denials", run.denials - row.denials)
+        broken = run.review is not None and run.review.link is not None and run.review.link.broken
+        if broken and not row.broken:
+            self._count("links:broken", 1)
+        return row._replace(denials=run.denials, broken=row.broken or bool(broken))
+
     def _count(self, name: str, number: float) -> None:
         counters = self._server.state.counters
         counters[name] = counters.get(name, 0) + number
@@ -148,6 +160,9 @@ class MemoryRuns:
         if not identity.window.startswith(("comment-", "opened-", "duplicate-")):
             place = f"{identity.repository_id} {identity.job}"
             state.completed[place] = (now, run.inputs.repository)
+            link = run.review.link if run.review is not None else None
+            if link is not None and link.share is not None:
+                state.recalled[place] = (link.share, run.inputs.repository)
         effects = [placed.effect for placed in state.runs[key].effects.values()]
         for evidence in Evidence:
             number = sum(effect.evidence is evidence for effect in effects)
@@ -176,9 +191,14 @@ class MemoryRuns:
         """Write it once; gives back the one that stands (an earlier one wins)."""
         return self._once(lease, self._server.state.snapshots, snapshot)
 
-    async def save_plan(self, lease: Lease, plan: Plan) -> Plan:
-        """Write it once; gives back the one that stands."""
-        return self._once(lease, self._server.state.plans, plan)
+    async def save_plan(self, lease: Lease, plan: Plan, staged: Promotion | None = None) -> Plan:
+        """Write it once, with what the next review needs of this one, all or nothing."""
+        server, key = self._server, lease.dedupe_key
+        guarded(server, lease)
+        if staged is not None and server.living(server.state.plans.get(key)) is None:
+            require_whole(server, staged)
+            promote(server, staged, self._timing)
+        return self._once(lease, server.state.plans, plan)
 
     def _once(self, lease: Lease, table: dict[str, Kept[Model]], model: Model) -> Model:
         guarded(self._server, lease)
@@ -223,12 +243,18 @@ class MemoryRuns:
         return self._read(in_order(index)[:_MOST_OF_A_WINDOW])
 
     async def listed(
-        self, status: Status | None = None, repository: str | None = None, limit: int = 50
+        self,
+        status: Status | None = None,
+        repository: str | None = None,
+        limit: int = 50,
+        *,
+        job: JobKey | None = None,
     ) -> list[RunRecord]:
         """Runs, newest first."""
         name = f"runs:{(repository or '').lower()}:{status or ''}"
         index = self._server.state.indexes.get(name, {})
-        return self._read(first_of(in_order(index)[::-1], limit))
+        names = [key for key in in_order(index)[::-1] if job is None or parsed_key(key).job is job]
+        return self._read(first_of(names, limit))
 
     def _read(self, keys: Sequence[str]) -> list[RunRecord]:
         """Those that have not expired."""
