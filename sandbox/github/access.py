@@ -13,7 +13,7 @@ ARCHIVED = "Repository was archived so is read-only."
 
 def check_access(call: Call, route: Route) -> None:
     """Raises ApiError: 401, 403 or 404. Roles of people are checked by the handlers."""
-    reads = route.method == "GET"
+    reads = route.method == "GET" or route.reads
     if not route.in_repository or route.permission is None:
         if not reads and call.caller.kind is Kind.ANONYMOUS:
             raise ApiError(401, "Requires authentication")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -67,11 +68,20 @@ def identify(world: World, request: Request) -> Caller:
         return ANONYMOUS
     scheme, _, credential = header.partition(" ")
     credential = credential.strip()
+    if scheme.lower() == "basic":  # git's: any name, and the token as the password
+        scheme, credential = "token", _password(credential)
     if scheme.lower() not in ("bearer", "token") or not credential:
         raise ApiError(401, "Bad credentials")
     if credential.count(".") == 2:
         return Caller(Kind.APP, app=verify_jwt(world, credential))
     return _by_token(world, credential)
+
+
+def _password(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _by_token(world: World, value: str) -> Caller:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
+from sandbox.github import git
 from sandbox.github.access import check_access
 from sandbox.github.auth import ANONYMOUS, Caller, identify
 from sandbox.github.call import Call, redirect
@@ -35,7 +36,7 @@ from sandbox.github.wire import (
     not_found,
 )
 
-_ROUTER = Router(ROUTES)
+_ROUTER = Router([*ROUTES, *git.ROUTES])
 
 
 @dataclass(slots=True)
@@ -245,7 +246,9 @@ class GitHub(Inspection):
         """The request without its faults. Writes count as applied when they succeed."""
         with self.lock:
             answer = self._answer(passage)
-            if passage.request.method != "GET" and answer.status < 300:
+            route = passage.target.route
+            reads = passage.request.method == "GET" or (route is not None and route.reads)
+            if not reads and answer.status < 300:
                 passage.entry.applied = True
             if answer.status == 200 and passage.request.method == "GET":
                 answer = self._conditional(passage, answer)

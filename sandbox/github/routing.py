@@ -24,6 +24,7 @@ class Route:
     view: View | None = None
     in_repository: bool = False
     free: bool = False  # costs no rate limit
+    reads: bool = False  # changes nothing, whatever its method
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 
+from sandbox.github.git_objects import Entry
 from sandbox.github.history import History
 
 
@@ -175,7 +176,9 @@ class Commit:
     at: str
     parents: tuple[str, ...]
     changed: tuple[str, ...]
+    tree: str
     files: dict[str, str]
+    odd: dict[bytes, Entry] = field(default_factory=dict)  # what is no text, by path
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,6 @@ Every public method takes the lock, so tests may build while a server answers.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import threading
 import uuid
@@ -15,6 +14,8 @@ from datetime import datetime
 from random import Random
 
 from sandbox.github.clock import Clock, real_now, stamp
+from sandbox.github.git_objects import Entry, Tree, commit_object
+from sandbox.github.git_store import GitStore, entries_of, signature
 from sandbox.github.happenings import Happening
 from sandbox.github.keys import new_private_key, public_key_of
 from sandbox.github.state import (
@@ -67,6 +68,7 @@ class World:
         self.repositories: dict[int, Repository] = {}
         self.names: dict[str, int] = {}  # full name in lower case, also former ones -> id
         self.tokens: dict[str, Token] = {}
+        self.git = GitStore()
         self._ids = {
             kind: itertools.count(first)
             for kind, first in (
@@ -279,24 +281,40 @@ class World:
     ) -> str:
         """Commits this text at this path of the default branch (None removes it); gives the sha."""
         with self.lock:
-            repository = self.repository(repo)
-            files = dict(repository.files)
+            files = dict(self.repository(repo).files)
             if text is None:
                 files.pop(path, None)
             else:
                 files[path] = text
-            at = self.now_stamp()
-            parents = tuple(commit.sha for commit in repository.commits[-1:])
-            seed = repr((repository.id, len(repository.commits), parents, at, path, text))
-            commit = Commit(
-                sha=hashlib.sha1(seed.encode(errors="surrogatepass")).hexdigest(),
-                message=message or f"{'Delete' if text is None else 'Update'} {path}",
-                author=self.add_user(author) if author else repository.owner,
-                at=at,
-                parents=parents,
-                changed=(path,),
-                files=files,
-            )
-            repository.commits.append(commit)
-            repository.pushed_at = at
-            return commit.sha
+            words = message or f"{'Delete' if text is None else 'Update'} {path}"
+            return self._commit(repo, files, {}, words, author, (path,))
+
+    def put_entries(self, repo: str, entries: Mapping[bytes, Entry | None]) -> str:
+        """Commits whatever git can hold (links, submodules, odd names, bytes that are no text) at
+        these paths; None removes one. Only git shows it, the contents API does not."""
+        with self.lock:
+            files = dict(self.repository(repo).files)
+            changed = tuple(path.decode(errors="replace") for path in entries)
+            return self._commit(repo, files, entries, "Update", None, changed)
+
+    def _commit(
+        self,
+        repo: str,
+        files: dict[str, str],
+        entries: Mapping[bytes, Entry | None],
+        message: str,
+        author: str | None,
+        changed: tuple[str, ...],
+    ) -> str:
+        repository = self.repository(repo)
+        former = repository.commits[-1].odd if repository.commits else {}
+        odd = {path: each for path, each in {**former, **entries}.items() if each is not None}
+        at = self.now_stamp()
+        parents = tuple(commit.sha for commit in repository.commits[-1:])
+        maker = self.add_user(author) if author else repository.owner
+        tree = Tree(entries_of(files, odd)).oid
+        made = commit_object(tree, parents, signature(maker, at), message)
+        commit = Commit(made.oid, message, maker, at, parents, changed, tree, files, odd)
+        repository.commits.append(commit)
+        repository.pushed_at = at
+        return commit.sha

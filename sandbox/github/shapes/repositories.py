@@ -197,7 +197,6 @@ def commit(subject: Commit, repository: Repository, base: str, *, detailed: bool
         "email": f"{subject.author.id}+{subject.author.login}@users.noreply.sandbox.invalid",
         "date": subject.at,
     }
-    tree = hashlib.sha1(repr(sorted(subject.files)).encode()).hexdigest()
     content: Json = {
         "sha": subject.sha,
         "node_id": node_id("C", int(subject.sha[:8], 16)),
@@ -205,7 +204,7 @@ def commit(subject: Commit, repository: Repository, base: str, *, detailed: bool
             "author": person,
             "committer": person,
             "message": subject.message,
-            "tree": {"sha": tree, "url": f"{url}/git/trees/{tree}"},
+            "tree": {"sha": subject.tree, "url": f"{url}/git/trees/{subject.tree}"},
             "url": f"{url}/git/commits/{subject.sha}",
             "comment_count": 0,
             "verification": {
