@@ -7,9 +7,14 @@ from typing import Any
 
 from sandbox.model.behaviour import Misbehaviour, Order
 from sandbox.model.classifier import decide
-from sandbox.model.misbehave import changed, ordered_tool
+from sandbox.model.conversation import Conversation, read_conversation
+from sandbox.model.locator import locates, look, place
+from sandbox.model.misbehave import changed
+from sandbox.model.obedient import obeyed_decisions, ordered_calls
+from sandbox.model.reviewer import review, reviews
 from sandbox.model.stream import Answer, Block
-from sandbox.model.task import ANSWER_TOOL, Task
+from sandbox.model.task import ANSWER_TOOL, Task, answer_schema
+from sandbox.model.watcher import watch, watches
 
 CHARACTERS_PER_TOKEN = 4
 EXPENSIVE_TOKENS = 1_000_000
@@ -38,22 +43,53 @@ def _blocks(body: Mapping[str, Any], task: Task | None, order: Order | None) -> 
         return (Block(tool="Read", input={"file_path": "/etc/hostname"}),)
     if task is None:
         return (Block(text=_without_tool(body)),)
-    if kind is Misbehaviour.OBEDIENT and not _results(body):
-        calls = [call for issue in task.issues if (call := ordered_tool(issue))]
-        if calls:
-            return tuple(Block(tool=name, input=arguments) for name, arguments in calls)
-    return (Block(tool=ANSWER_TOOL, input={"decisions": _decisions(body, task, order)}),)
+    schema = answer_schema(body) or {}
+    talk = read_conversation(body)
+    if order and kind is Misbehaviour.USE and (call := _next_call(talk, order)):
+        return (call,)
+    if kind is Misbehaviour.OBEDIENT and (calls := ordered_calls(talk, task)):
+        return calls
+    if reviews(schema):
+        return review(talk, schema, order)
+    if watches(schema):
+        return watch(talk, order)
+    if locates(schema) and (looks := look(task.issues, talk)):
+        return looks
+    decisions = _decisions(body, talk, task, order)
+    if locates(schema):
+        decisions = [
+            {**decision, **place(issue, talk)}
+            for decision, issue in zip(decisions, task.issues, strict=False)
+        ]
+    return (Block(tool=ANSWER_TOOL, input={"decisions": decisions}),)
 
 
-def _decisions(body: Mapping[str, Any], task: Task, order: Order | None) -> list[Any]:
+def _next_call(talk: Conversation, order: Order) -> Block | None:
+    """The first call of the order that the session has not made since its newest prompt."""
+    made = sum(call.tool != ANSWER_TOOL for call in talk.now)
+    if made >= len(order.calls):
+        return None
+    tool, given = order.calls[made]
+    return Block(tool=tool, input=dict(given))
+
+
+def _decisions(
+    body: Mapping[str, Any], talk: Conversation, task: Task, order: Order | None
+) -> list[Any]:
     decisions = [decide(issue, task) for issue in task.issues]
     if order is None:
         return decisions
     if order.kind is Misbehaviour.MISSING_ISSUE:
         return decisions[:-1]
-    corrected = any("StructuredOutput" in text or "schema" in text for text in _results(body))
+    if order.kind is Misbehaviour.OBEDIENT:
+        refused = any("StructuredOutput" in text or "schema" in text for text in _results(body))
+        obeyed = obeyed_decisions(decisions, talk, task, corrected=refused)
+        return [
+            after if order.touches(issue.number) else before
+            for before, after, issue in zip(decisions, obeyed, task.issues, strict=True)
+        ]
     return [
-        changed(decision, issue, task, order, corrected=corrected)
+        changed(decision, issue, order)
         for decision, issue in zip(decisions, task.issues, strict=True)
     ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Misbehaviour(StrEnum):
@@ -29,6 +30,11 @@ class Misbehaviour(StrEnum):
     MARKUP = "markup"
     TOO_LONG = "too-long"
     OBEDIENT = "obedient"
+    USE = "use"
+    FORGET = "forget"
+    MISREMEMBER = "misremember"
+    DROP_FINDING = "drop-finding"
+    RENAME_FINDINGS = "rename-findings"
 
 
 ERRORS: Mapping[Misbehaviour, tuple[int, str]] = {
@@ -48,7 +54,8 @@ class Order:
 
     ``sessions`` and ``requests`` say how many more it meets; None means all. ``issues`` narrows
     those that change single decisions (low confidence, markup, length, an order obeyed) to these
-    numbers. ``retry_after`` is the header of a 429, in seconds.
+    numbers. ``retry_after`` is the header of a 429, in seconds. ``calls`` are tools with their
+    input, which a session calls one after the other before it answers.
     """
 
     kind: Misbehaviour
@@ -56,6 +63,7 @@ class Order:
     requests: int | None = None
     issues: frozenset[int] | None = None
     retry_after: int | None = None
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     seen: set[str] = field(default_factory=set)
 
     def takes(self, session: str) -> bool:
@@ -87,4 +95,5 @@ class Order:
             "requests": self.requests,
             "issues": None if self.issues is None else sorted(self.issues),
             "retry_after": self.retry_after,
+            "calls": [{"tool": tool, "input": given} for tool, given in self.calls],
         }

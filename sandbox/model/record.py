@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox.model.conversation import Call, read_conversation
+
 KEPT_BODIES = 200
 
 
@@ -22,6 +24,12 @@ class RequestRecord:
     behaviour: str | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The tools called since the newest prompt and what each brought, as this request tells;
+        none once the body is let go."""
+        return read_conversation(self.body).now
+
     def public(self) -> dict[str, object]:
         """The form of the control address: everything but the body."""
         return {
@@ -33,6 +41,10 @@ class RequestRecord:
             "status": self.status,
             "issues": self.issues,
             "behaviour": self.behaviour,
+            "calls": [
+                {"tool": call.tool, "failed": call.failed, "result": call.result}
+                for call in self.calls
+            ],
         }
 
 

@@ -1,9 +1,9 @@
 """The server: a thread with an event loop of its own, on a free port of loopback."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import uvicorn
 
@@ -77,6 +77,11 @@ class ModelServer:
         """Go wrong for so many more sessions or requests; without a number, until the reset."""
         numbers = None if issues is None else frozenset(issues)
         self.state.add(Order(kind, sessions, requests, numbers, retry_after))
+
+    def use(self, *calls: tuple[str, Mapping[str, Any]], sessions: int | None = None) -> None:
+        """Call these tools, each with its input, before the answer; what came back is in the last
+        request's ``calls``."""
+        self.state.add(Order(Misbehaviour.USE, sessions, calls=calls))
 
     def reset(self) -> None:
         """Behave again, and forget what was asked."""

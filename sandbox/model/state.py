@@ -41,6 +41,7 @@ class ModelState:
             requests=_whole(fields, "requests"),
             issues=_numbers(fields.get("issues")),
             retry_after=_whole(fields, "retry_after"),
+            calls=_calls(fields.get("calls")),
         )
         self.add(order)
 
@@ -89,6 +90,19 @@ def _whole(fields: Mapping[str, Any], name: str) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise BadOrderError(f"{name} is a whole number or null")
     return value
+
+
+def _calls(value: object) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    calls = [] if value is None else value
+    if not isinstance(calls, list):
+        raise BadOrderError("calls is a list")
+    for call in calls:
+        match call:
+            case {"tool": str(), "input": dict()}:
+                pass
+            case _:
+                raise BadOrderError("a call is an object with a tool and its input")
+    return tuple((call["tool"], call["input"]) for call in calls)
 
 
 def _numbers(value: object) -> frozenset[int] | None:

@@ -231,7 +231,8 @@ def test_control_address_orders_shows_and_forgets(server: ModelServer) -> None:
     assert httpx.post(control, json=order).status_code == 200
     ask(server, body(issue(1, "Crash")))
     shown = httpx.get(control).json()
-    assert shown["orders"][0] == {**order, "sessions": 0, "requests": None, "retry_after": None}
+    unset: dict[str, object] = {"requests": None, "retry_after": None, "calls": []}
+    assert shown["orders"][0] == {**order, "sessions": 0, **unset}
     assert (shown["counts"]["sessions"], shown["counts"]["requests"]) == (1, 1)
     (request,) = shown["requests"]
     assert (request["issues"], request["status"]) == (1, 200)
