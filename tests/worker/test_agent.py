@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from sandbox.model import Misbehaviour, ModelServer
-from worker.agent import ClaudeAgent
+from triage.policy import JobPolicy
+from worker.agent import ClaudeAgent, Host
 from worker.ports import AgentAnswer, AgentFailed, AgentRequest, IssueText
 from worker.prompt import PROMPT_VERSION
 
@@ -136,7 +138,8 @@ def test_sessions_at_once_do_not_meet(model: ModelServer, tmp_path: Path) -> Non
 def test_agent_tells_its_version_and_batches() -> None:
     """What the pipeline asks before a session."""
     agent = ClaudeAgent(model=None, api_key="k")
-    assert agent.prompt_version == PROMPT_VERSION
+    policy = JobPolicy(labels={"bug": "A fault"})
+    assert agent.prompt_version(policy) == PROMPT_VERSION
     assert [len(batch) for batch in agent.batches([issue(n) for n in range(41)])] == [20, 21]
 
 
@@ -168,6 +171,7 @@ def test_every_failure_has_its_word(
     with pytest.raises(AgentFailed) as caught:
         decide(model, tmp_path)
     assert (caught.value.reason, caught.value.retryable) == (reason, retryable)
+    assert caught.value.keeps_session
     assert caught.value.cost.sessions == 1
     assert "crashes" not in caught.value.detail
 
@@ -194,6 +198,7 @@ def test_hang_is_ended_by_the_idle_deadline(
     with pytest.raises(AgentFailed) as caught:
         decide(model, tmp_path, idle_seconds=1.2, api_retries=2)
     assert (caught.value.reason, caught.value.retryable) == ("idle", True)
+    assert caught.value.keeps_session
 
 
 def test_session_is_ended_by_the_wall_deadline(model: ModelServer, tmp_path: Path) -> None:
@@ -237,6 +242,25 @@ def test_answer_that_goes_over_the_budget_is_kept(model: ModelServer, tmp_path: 
     assert answer.cost.estimated_usd > 0.001
 
 
+def test_triage_may_read_the_code(model: ModelServer, tmp_path: Path) -> None:
+    """With a checkout, and only then: the decisions name a component and files."""
+    root, sessions = tmp_path / "checkout", tmp_path / "sessions"
+    sessions.mkdir()
+    for name in ("parser/parser.py", "parser/lexer.py", "web/port.py", "README.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"# {name}\n")
+    asked = replace(request(issue(3, "`parser/parser.py` crashes.")), root=root)
+    (decision,) = decide(model, sessions, replace(asked, max_turns=20)).decisions
+    assert decision["files"] == ["parser/lexer.py", "parser/parser.py"]
+    assert decision["component"] == "parser"
+    assert {call.tool for call in model.requests[-1].calls} <= {"Read", "Glob", "Grep"}
+    assert model.counts["requests"] > 1
+    model.reset()
+    (decision,) = decide(model, sessions, replace(asked, root=None)).decisions
+    assert "files" not in decision
+    assert model.counts["requests"] == 1
+
+
 def test_obedient_model_gets_no_tool_and_no_foreign_label(
     model: ModelServer, tmp_path: Path
 ) -> None:
@@ -257,7 +281,11 @@ def test_obedient_model_gets_no_tool_and_no_foreign_label(
 def test_missing_cli_is_one_clear_failure(tmp_path: Path) -> None:
     """A CLI that cannot be started is told with the system's own words."""
     agent = ClaudeAgent(
-        model=None, api_key="k", base_url="http://127.0.0.1:9", folder=tmp_path, cli=tmp_path / "no"
+        model=None,
+        api_key="k",
+        base_url="http://127.0.0.1:9",
+        folder=tmp_path,
+        host=Host(cli=tmp_path / "no"),
     )
     with pytest.raises(AgentFailed) as caught:
         asyncio.run(agent.decide(request()))

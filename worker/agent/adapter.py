@@ -2,30 +2,59 @@
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from secrets import token_hex
+from typing import Final, cast
 
 import claude_agent_sdk
+from claude_agent_sdk import SessionStore
 
+from ledger.memory import StagedSession
 from triage.plan import Cost
+from triage.policy import AnyJobPolicy
 from worker import prompt
+from worker.agent import questions
+from worker.agent.boundaries import Bounds, Endpoint, Room, refused, root_of, session_options
 from worker.agent.folder import session_folder
 from worker.agent.leash import Leash
-from worker.agent.options import Bounds, Endpoint, session_options
 from worker.agent.outcome import Reason
-from worker.agent.progress import INPUT_USD, OUTPUT_USD, Progress
+from worker.agent.progress import Progress
 from worker.agent.session import run_session
-from worker.ports import AgentAnswer, AgentFailed, AgentRequest, IssueText
+from worker.agent.transcript import Mirror, lay_out
+from worker.ports import (
+    AgentAnswer,
+    AgentFailed,
+    AgentRequest,
+    IssueText,
+    ReviewRequest,
+    SessionAnswer,
+    SessionRequest,
+    WatchRequest,
+)
 
-TOKENS_PER_DECISION = 250
-CHARACTERS_PER_TOKEN = 3
+Stores = Callable[[StagedSession], SessionStore]
+"""The SDK's store over one attempt's copy of a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the agent is told of the worker around it.
+
+    ``kept_out`` is what no checkout may contain or lie in: the data folder. ``stores`` is needed
+    for sessions that are kept. ``cli`` replaces the one that came with the SDK.
+    """
+
+    kept_out: tuple[Path, ...] = ()
+    stores: Stores | None = None
+    cli: Path | None = None
+
+
+ALONE: Final = Host()
 
 
 class ClaudeAgent:
-    """Decides about issues with the model. One instance serves many sessions, also at once."""
-
-    prompt_version = prompt.PROMPT_VERSION
+    """Asks the model. One instance serves many sessions, also at once."""
 
     def __init__(
         self,
@@ -37,43 +66,117 @@ class ClaudeAgent:
         idle_seconds: float = 180,
         api_retries: int = 2,
         folder: Path | None = None,
-        cli: Path | None = None,
+        host: Host = ALONE,
     ) -> None:
         """``folder`` is where sessions have their own folders (default: the system's for temporary
-        files); it must allow programs to be run. ``cli`` replaces the one that came with the SDK.
+        files); it must allow programs to be run.
         """
         self._endpoint = Endpoint(model, api_key, base_url)
         self._bounds = Bounds(wall_seconds, idle_seconds, api_retries)
         self._folder = folder
-        self._cli = cli
+        self._host = host
 
     def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
         """Split issues into sessions."""
         return list(prompt.batches(issues))
 
+    def prompt_version(self, policy: AnyJobPolicy) -> str:
+        """What goes into the input version of a job with these settings."""
+        return questions.prompt_version(policy)
+
     async def decide(self, request: AgentRequest) -> AgentAnswer:
-        """One session. Raises AgentFailed; whatever happens, it leaves no process and no file."""
-        text = prompt.render(request, nonce=token_hex(8))
-        progress = Progress(moved_at=asyncio.get_running_loop().time())
-        with session_folder(self._folder) as folder:
-            leash = Leash(folder, self._cli or bundled_cli())
+        """One session about issues. Raises AgentFailed."""
+        answer = await self.ask(questions.about_issues(request))
+        return AgentAnswer(_listed(answer, "decisions"), answer.cost, answer.denials)
+
+    async def review(self, request: ReviewRequest) -> SessionAnswer:
+        """One session about a tree. Raises AgentFailed."""
+        return await self.ask(questions.about_tree(request))
+
+    async def watch(self, request: WatchRequest) -> AgentAnswer:
+        """What the changes mean: a session for each batch. Raises AgentFailed, with the cost of
+        all of them."""
+        said: list[Mapping[str, object]] = []
+        cost = Cost()
+        for session in questions.about_changes(request):
+            left = request.budget_usd - cost.estimated_usd
             try:
-                options = session_options(
-                    request,
-                    self._endpoint,
-                    self._bounds,
-                    folder=folder,
-                    launcher=leash.launcher,
-                    limit_usd=request.budget_usd + headroom(text, len(request.issues)),
-                    stderr=progress.stderr.append,
-                )
-                return await run_session(text, options, self._bounds, leash, progress)
+                if left <= 0:
+                    detail = "spent before all changes were told"
+                    raise AgentFailed(Reason.BUDGET.value, detail, retryable=False, cost=Cost())
+                answer = await self.ask(replace(session, budget_usd=left))
+                said += _listed(answer, "changes")
+            except AgentFailed as failure:
+                failure.cost += cost
+                raise
+            cost += answer.cost
+        return AgentAnswer(tuple(said), cost)
+
+    async def ask(self, request: SessionRequest) -> SessionAnswer:
+        """One session. Raises AgentFailed; whatever happens, it leaves no process and no file."""
+        if reason := refused(request, self._host.kept_out):
+            raise not_started(reason)
+        store = None
+        if request.session is not None:
+            if self._host.stores is None:
+                raise not_started("there is no place for sessions")
+            store = self._host.stores(request.session)
+        progress = Progress(
+            moved_at=asyncio.get_running_loop().time(),
+            tools=request.tools,
+            root=root_of(request),
+            resumed=request.session is not None and request.session.session_id is not None,
+            copied=store is not None,
+        )
+        with session_folder(self._folder) as folder:
+            leash = Leash(folder, self._host.cli or bundled_cli())
+            try:
+                return await self._run(request, folder, leash, store, progress)
             finally:
                 leash.close()
 
+    async def _run(
+        self,
+        request: SessionRequest,
+        folder: Path,
+        leash: Leash,
+        store: SessionStore | None,
+        progress: Progress,
+    ) -> SessionAnswer:
+        mirror = None if store is None else cast("SessionStore", Mirror(store))
+        options = session_options(
+            request,
+            self._endpoint,
+            self._bounds,
+            Room(folder, leash.launcher, self._host.kept_out, mirror),
+            denied=progress.denied.__setitem__,
+            stderr=progress.stderr.append,
+        )
+        if store is not None and options.resume and options.cwd:
+            config = folder / "config"
+            progress.prior_usd = await lay_out(store, options.resume, Path(options.cwd), config)
+        return await run_session(request.prompt, options, self._bounds, leash, progress)
+
+
+def _listed(answer: SessionAnswer, name: str) -> tuple[Mapping[str, object], ...]:
+    """The list of objects in an answer. Raises AgentFailed where there is none."""
+    found = answer.output.get(name)
+    if isinstance(found, list) and all(isinstance(item, dict) for item in found):
+        return tuple(found)
+    detail = f"the answer has no list of {name}"
+    raise AgentFailed(
+        Reason.SCHEMA.value, detail, retryable=True, cost=answer.cost, denials=answer.denials
+    )
+
+
+def not_started(reason: str) -> AgentFailed:
+    """The failure of a session that would have broken a boundary."""
+    return AgentFailed(Reason.BOUNDARY.value, reason, retryable=False, cost=Cost())
+
 
 def bundled_cli() -> Path:
-    """The CLI that came with the SDK, or else one on the path. Raises AgentFailed."""
+    """The CLI that came with the SDK, or else one on the path, which must itself find nothing there
+    (``boundaries``). Raises AgentFailed."""
     bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
     if bundled.is_file():
         return bundled
@@ -81,13 +184,3 @@ def bundled_cli() -> Path:
         return Path(found).resolve()
     detail = "the agent SDK came without its CLI, and none is on the path"
     raise AgentFailed(Reason.NO_CLI.value, detail, retryable=True, cost=Cost())
-
-
-def headroom(text: str, decisions: int) -> float:
-    """Dollars of one answer at the dearest price.
-
-    The CLI compares what was spent with its limit after an answer, and throws the answer away that
-    went over it, though it is paid for. So the CLI's limit stands one answer above the budget.
-    """
-    tokens_in = len(text) / CHARACTERS_PER_TOKEN
-    return round(tokens_in * INPUT_USD + decisions * TOKENS_PER_DECISION * OUTPUT_USD, 4)

@@ -11,7 +11,7 @@ from typing import Final
 from claude_agent_sdk import CLINotFoundError, ResultError, ResultMessage
 
 from worker.agent.progress import Progress
-from worker.ports import AgentAnswer, AgentFailed
+from worker.ports import AgentFailed, SessionAnswer
 
 
 class Reason(StrEnum):
@@ -31,12 +31,21 @@ class Reason(StrEnum):
     IDLE = "idle"
     NO_CLI = "no-cli"
     CRASHED = "crashed"
+    SESSION_LOST = "session-lost"
+    BOUNDARY = "boundary"
 
 
 FINAL: Final = frozenset(
-    {Reason.MAX_TURNS, Reason.BUDGET, Reason.AUTH, Reason.FORBIDDEN, Reason.NO_MODEL}
+    {
+        *(Reason.MAX_TURNS, Reason.BUDGET),
+        *(Reason.AUTH, Reason.FORBIDDEN, Reason.NO_MODEL, Reason.BOUNDARY),
+        Reason.SESSION_LOST,
+    }
 )
-"""Not retryable: spent limits, and what a person must set right."""
+"""Not retryable: spent limits, what a person must set right, and a session that is no more."""
+
+LOSES_SESSION: Final = frozenset({Reason.SESSION_LOST})
+"""After anything else the session that was to be resumed is sound: the copy is thrown away."""
 
 BY_STATUS: Final[Mapping[int, Reason]] = {
     401: Reason.AUTH,
@@ -52,17 +61,24 @@ BY_SUBTYPE: Final[Mapping[str, Reason]] = {
     "error_max_structured_output_retries": Reason.SCHEMA,
 }
 
+LOST_SUBTYPE: Final = "error_during_execution"
+"""What the CLI ends with when it finds no conversation to resume."""
 
-def answer_of(progress: Progress, error: BaseException | None) -> AgentAnswer:
+
+def answer_of(progress: Progress, error: BaseException | None) -> SessionAnswer:
     """The answer of a session that ended by itself. Raises AgentFailed if it gave none."""
     result = progress.result
     if result is None:
-        raise _failed(_reason_of(error), _described(error, progress), progress)
+        raise failed(_reason_of(error, progress), _described(error, progress), progress)
     if not result.is_error and isinstance(result.structured_output, dict):
-        decisions = result.structured_output.get("decisions")
-        if isinstance(decisions, list) and all(isinstance(item, dict) for item in decisions):
-            return AgentAnswer(decisions=tuple(decisions), cost=progress.cost)
-    raise _failed(_reason_in(result), _told(result), progress)
+        return SessionAnswer(
+            output=result.structured_output,
+            cost=progress.cost,
+            denials=progress.denials,
+            session_id=result.session_id,
+            saved=progress.copied,
+        )
+    raise failed(_reason_in(result, progress), _told(result), progress)
 
 
 def overdue(progress: Progress, reason: Reason, seconds: float) -> AgentFailed:
@@ -76,20 +92,34 @@ def overdue(progress: Progress, reason: Reason, seconds: float) -> AgentFailed:
     )
     if progress.api_status:
         detail += f"; the API answered {progress.api_status}"
-    return _failed(refused or reason, detail, progress)
+    return failed(refused or reason, detail, progress)
 
 
-def _reason_in(result: ResultMessage) -> Reason:
+def failed(reason: Reason, detail: str, progress: Progress) -> AgentFailed:
+    """The failure for a reason, with what was spent and refused until then."""
+    return AgentFailed(
+        reason.value,
+        detail,
+        retryable=reason not in FINAL,
+        cost=progress.cost,
+        keeps_session=reason not in LOSES_SESSION,
+        denials=progress.denials,
+    )
+
+
+def _reason_in(result: ResultMessage, progress: Progress) -> Reason:
     if result.api_error_status is not None:
         return BY_STATUS.get(result.api_error_status, Reason.API)
     if result.terminal_reason == "api_error":
         return Reason.API
     if reason := BY_SUBTYPE.get(result.subtype):
         return reason
+    if progress.resumed and result.subtype == LOST_SUBTYPE:
+        return Reason.SESSION_LOST
     return Reason.CRASHED if result.is_error else Reason.NO_STRUCTURED_OUTPUT
 
 
-def _reason_of(error: BaseException | None) -> Reason:
+def _reason_of(error: BaseException | None, progress: Progress) -> Reason:
     match error:
         case CLINotFoundError():
             return Reason.NO_CLI
@@ -97,6 +127,8 @@ def _reason_of(error: BaseException | None) -> Reason:
             return BY_STATUS.get(status, Reason.API)
         case ResultError(subtype=str(subtype)) if subtype in BY_SUBTYPE:
             return BY_SUBTYPE[subtype]
+        case ResultError(subtype=str(subtype)) if progress.resumed and subtype == LOST_SUBTYPE:
+            return Reason.SESSION_LOST
         case _:
             return Reason.CRASHED
 
@@ -120,7 +152,3 @@ def _described(error: BaseException | None, progress: Progress) -> str:
     said = " / ".join(progress.stderr)[-LONGEST_SAID:]
     name = type(error).__name__ if error else "no result"
     return f"{name}: {str(error or '')[:LONGEST_SAID]} {said}".strip()
-
-
-def _failed(reason: Reason, detail: str, progress: Progress) -> AgentFailed:
-    return AgentFailed(reason.value, detail, retryable=reason not in FINAL, cost=progress.cost)

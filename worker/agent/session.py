@@ -12,11 +12,11 @@ from typing import cast
 
 from claude_agent_sdk import ClaudeAgentOptions, Message, query
 
+from worker.agent.boundaries import Bounds
 from worker.agent.leash import Leash
-from worker.agent.options import Bounds
 from worker.agent.outcome import Reason, answer_of, overdue
 from worker.agent.progress import Progress
-from worker.ports import AgentAnswer
+from worker.ports import SessionAnswer
 
 logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # AgentFailed says it all
 
@@ -26,7 +26,7 @@ LEAVE_SECONDS = 5.0
 
 async def run_session(
     prompt: str, options: ClaudeAgentOptions, bounds: Bounds, leash: Leash, progress: Progress
-) -> AgentAnswer:
+) -> SessionAnswer:
     """Ask, and wait for the answer within the bounds. Raises AgentFailed."""
     reader = asyncio.create_task(_read(prompt, options, progress))
     reader.add_done_callback(_error_of)  # or asyncio warns of an error that nobody looked at

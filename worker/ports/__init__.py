@@ -3,13 +3,25 @@
 Invariant: no adapter is imported here, in ``pipeline``, ``recovery`` or the stages.
 """
 
-from ledger.errors import LeaseLost, LedgerUnavailableError
+from ledger.errors import LeaseLost, LedgerUnavailableError, StateNotSavedError
 from worker.ports.agent import (
     Agent,
     AgentAnswer,
     AgentFailed,
     AgentRequest,
+    Denial,
     IssueText,
+    ReviewRequest,
+    SessionAnswer,
+    SessionRequest,
+    WatchRequest,
+)
+from worker.ports.checkout import Checkout, CheckoutFailed, Checkouts
+from worker.ports.fetching import (
+    Fetched,
+    Fetcher,
+    NotFetched,
+    Obstacle,
 )
 from worker.ports.github import (
     Comment,
@@ -35,7 +47,9 @@ from worker.ports.ledger import (
     Leases,
     LedgerPorts,
     Repositories,
+    Reviews,
     Runs,
+    Sessions,
 )
 from worker.ports.run import (
     Artifacts,
@@ -52,11 +66,17 @@ __all__ = [
     "AgentRequest",
     "Artifacts",
     "Budgets",
+    "Checkout",
+    "CheckoutFailed",
+    "Checkouts",
     "Clock",
     "Comment",
+    "Denial",
     "DueSet",
     "Effects",
     "Epochs",
+    "Fetched",
+    "Fetcher",
     "GitHubReader",
     "GitHubWriter",
     "Gone",
@@ -69,6 +89,8 @@ __all__ = [
     "LedgerPorts",
     "LedgerUnavailableError",
     "Log",
+    "NotFetched",
+    "Obstacle",
     "Outcome",
     "Place",
     "Ports",
@@ -77,7 +99,14 @@ __all__ = [
     "Refused",
     "Repositories",
     "RepositoryNow",
+    "ReviewRequest",
+    "Reviews",
     "Runs",
+    "SessionAnswer",
+    "SessionRequest",
+    "Sessions",
+    "StateNotSavedError",
     "Timing",
     "Unknown",
+    "WatchRequest",
 ]

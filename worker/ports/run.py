@@ -7,6 +7,8 @@ from typing import Protocol
 from ledger.records import Report
 from triage.marker import MarkerKeys
 from worker.ports.agent import Agent
+from worker.ports.checkout import Checkouts
+from worker.ports.fetching import Fetcher
 from worker.ports.github import GitHubReader, GitHubWriter
 from worker.ports.ledger import LedgerPorts
 
@@ -67,7 +69,9 @@ class Ports:
     reader: GitHubReader
     writer: GitHubWriter
     agent: Agent
+    checkouts: Checkouts
     artifacts: Artifacts
+    fetcher: Fetcher
     clock: Clock
     keys: MarkerKeys
     log: Log

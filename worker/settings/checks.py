@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from ledger.connection import address_problem
 from triage.marker import MalformedMarkerKeyError, MarkerKeys
+from worker.settings.folders import contains_problem, unsafe_path
 from worker.settings.problems import NEEDS, SettingsError
 from worker.settings.values import Settings
 
@@ -91,6 +92,13 @@ def _redis_address(settings: Settings) -> str | None:
     return problem and f"REDIS_URL {problem}"
 
 
+def _checkouts_are_apart(settings: Settings) -> str | None:
+    problem = contains_problem(settings.data_dir, settings.checkout_dir)
+    if problem is None and settings.retriage_checkout_dir is not None:
+        problem = unsafe_path(settings.checkout_dir)
+    return problem and f"RETRIAGE_CHECKOUT_DIR: {problem}"
+
+
 def _lease_outlives_request(settings: Settings) -> str | None:
     timing = settings.timing()
     if timing.lease > timing.request + timing.margin:
@@ -126,6 +134,7 @@ _CHECKS: Final[tuple[Callable[[Settings], str | None], ...]] = (
     _github_is_safe,
     _model_address,
     _redis_address,
+    _checkouts_are_apart,
     _lease_outlives_request,
     _lock_delay_outlives_request,
     _absence_outlives_request,

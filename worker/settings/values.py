@@ -4,6 +4,7 @@ Invariant: a secret is a ``SecretStr``: printed, it is asterisks.
 """
 
 from datetime import timedelta
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -49,6 +50,7 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = None
     retriage_model: str | None = None
     retriage_data_dir: Path = Path("data")
+    retriage_checkout_dir: Path | None = None
     port: int = Field(8000, ge=0, le=65535)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = (
         "info"
@@ -60,6 +62,7 @@ class Settings(BaseSettings):
     retriage_request_timeout_seconds: Seconds = 20
     retriage_write_interval_seconds: float = Field(1, ge=0, le=3600)
     retriage_pacing_scale: float = Field(1, gt=0, le=10_000)
+    retriage_watch_loopback: bool = False
 
     @property
     def has_app(self) -> bool:
@@ -70,6 +73,15 @@ class Settings(BaseSettings):
     def data_dir(self) -> Path:
         """Where the ledger, reports and keys are kept."""
         return self.retriage_data_dir.expanduser()
+
+    @property
+    def checkout_dir(self) -> Path:
+        """Where the agent's checkouts are kept, apart from the data folder: RETRIAGE_CHECKOUT_DIR,
+        or a folder beside the data folder, such as ``data-checkouts``."""
+        if self.retriage_checkout_dir is not None:
+            return self.retriage_checkout_dir.expanduser()
+        data = Path(realpath(self.data_dir))
+        return data.parent / f"{data.name}-checkouts"
 
     @property
     def may_write(self) -> bool:
