@@ -5,7 +5,7 @@ A command is answered by reactions alone: seen, done, refused. In observe mode b
 
 from datetime import timedelta
 
-from ledger.records import Due, EffectRecord, RepositoryRecord
+from ledger.records import Due, RepositoryRecord
 from triage.asks import (
     Ask,
     Command,
@@ -18,9 +18,9 @@ from triage.asks import (
     SeenEffect,
     Verb,
 )
-from triage.contract import RunInputs
-from triage.identifiers import FAMILY, EffectKind, JobKey, Mode, effect_key
-from triage.policy import ROLES, Permission
+from triage.contract import RunInputs, RunRecord
+from triage.identifiers import FAMILY, SCHEDULED, EffectKind, JobKey, Mode, effect_key
+from triage.policy import ROLES, Commands, Permission
 from worker import windows
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
@@ -72,11 +72,13 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
     """``/retriage``: by somebody with the permission that the policy names."""
     record = await _record(ask.repository_id, ask.repository, ask.installation, ports)
     record = await windows.refreshed(record, ports)
-    if record.policy is None or not record.active:
+    earlier = await _told_of(ask, ports)
+    policy = record.policy_of(JobKey.RETRIAGE if earlier is None else earlier.key.job)
+    if policy is None or not record.active:
         ports.log("COMMAND-REFUSED", repository=record.full_name, reason="no policy")
         return None
     place = Place(record.id, record.full_name, record.installation)
-    quiet = record.policy.mode is Mode.OBSERVE
+    quiet = policy.mode is Mode.OBSERVE
     if not quiet:
         await ports.writer.react(place, ask.comment_id, SEEN)
     refusal = await _refusal(ask, record, ports)
@@ -93,11 +95,8 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
         force=ask.verb is Verb.FORCE,
         comment=ask.comment_id,
     )
-    summary = await _summary(ask, ports)
-    if summary is not None:
-        earlier = (await ports.ledger.leases.view(summary.writer or summary.holder)).run
-        if earlier is not None:
-            return await windows.run_again(record, earlier, wanted, ports)
+    if earlier is not None:
+        return await windows.run_again(record, earlier, wanted, ports)
     return await execute(_inputs(ask, record, wanted, ports), ports, by_hand=True)
 
 
@@ -119,9 +118,8 @@ async def _refusal(ask: Command, record: RepositoryRecord, ports: Ports) -> str:
     """Why the command is not obeyed; empty where it is."""
     if ask.verb is Verb.UNKNOWN:
         return f"unknown command /retriage {' '.join(ask.arguments)}"
-    if record.policy is None:
-        return "no policy"
-    needed = record.policy.commands.retriage
+    commands = record.policy.commands if record.policy is not None else Commands()
+    needed = commands.retriage
     deciding = ask.verb is Verb.RESOLVE
     if needed is Permission.AUTHOR and ask.is_author and not deciding:
         return ""
@@ -136,10 +134,12 @@ async def _refusal(ask: Command, record: RepositoryRecord, ports: Ports) -> str:
     return "" if ROLES.index(known) >= ROLES.index(least) else f"{role} may not, {least} may"
 
 
-async def _summary(ask: Command, ports: Ports) -> EffectRecord | None:
-    """The summary's record where the command stands on a summary issue."""
+async def _told_of(ask: Command, ports: Ports) -> RunRecord | None:
+    """The run that the issue tells of, where the command stands on a summary or a review."""
     record = await ports.ledger.effects.by_github_id(ask.repository_id, ask.issue_id)
-    return record if record is not None and record.kind is EffectKind.SUMMARY else None
+    if record is None or record.kind is not EffectKind.SUMMARY:
+        return None
+    return (await ports.ledger.leases.view(record.writer or record.holder)).run
 
 
 def _inputs(
@@ -226,7 +226,8 @@ async def _removed(ask: Removed, ports: Ports) -> None:
             await ports.ledger.repositories.save(
                 record.model_copy(update={"active": False}), record
             )
-        await ports.ledger.due.remove(Due.window(JobKey.DAILY, repository_id))
+        for job in SCHEDULED:
+            await ports.ledger.due.remove(Due.window(job, repository_id))
 
 
 async def _changed(ask: RepositoryChanged, ports: Ports) -> None:

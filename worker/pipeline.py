@@ -31,6 +31,7 @@ from triage.identifiers import Mode
 from triage.readback import Hit
 from worker.ports import (
     AgentFailed,
+    CheckoutFailed,
     Gone,
     Place,
     Ports,
@@ -38,6 +39,7 @@ from worker.ports import (
 )
 from worker.stages.attempt import Attempt, Ending, ask_twice, heartbeat
 from worker.stages.converge import STAGE
+from worker.stages.crafts import craft_of
 from worker.stages.drift import drift
 from worker.stages.epoch import quiet_until
 from worker.stages.intake import frozen_plan, frozen_snapshot, intend
@@ -259,6 +261,9 @@ async def _attempt(
     except ReadFailed as failure:
         reason = f"GitHub could not be read: {failure.detail}"
         ending = Ending(reason, failure.retry_at, retryable=not failure.permanent)
+    except CheckoutFailed as failure:
+        reason = f"no checkout: {failure.reason}: {failure.detail}"
+        ending = Ending(reason, retryable=failure.retryable)
     except StopSending as stop:
         ending = Ending(stop.reason, stop.retry_at, budget_spent=stop.budget_spent)
     return await settle(attempt, ending)
@@ -280,24 +285,22 @@ async def _carry(attempt: Attempt, resolution: Resolution | None, *, taken_over:
         return Ending(f"the repository is gone: {repository}", retryable=False)
     if repository.archived:
         return Ending("the repository is archived", retryable=False)
-    snapshot = await frozen_snapshot(attempt, repository)
-    plan = await frozen_plan(attempt, snapshot)
+    craft = craft_of(attempt.run.key.job)
+    snapshot = await frozen_snapshot(attempt, repository, craft)
+    plan = await frozen_plan(attempt, snapshot, craft)
     await intend(attempt, plan, snapshot)
     if attempt.run.inputs.mode is Mode.OBSERVE:
-        await write_report(attempt, plan, snapshot)
+        await write_report(attempt, plan, snapshot, craft)
         return Ending()
     if resolution is not None:
         await carry_out(attempt, resolution)
     await settle_doubts(attempt, taken_over=taken_over)
     ending = await _write(attempt, Writing(attempt, snapshot, plan))
     await read_back(attempt)
-    status = attempt.status_so_far()
-    reviewed = status is Status.NEEDS_REVIEW
-    inputs = attempt.run.inputs
-    told = bool(plan.held or inputs.policy_notice or inputs.missed)
-    said = status is Status.NO_CHANGE and told
-    if not ending.reason and (status is Status.COMPLETED or reviewed or said):
-        await sum_up(attempt, plan, snapshot, status)
+    if not ending.reason:
+        page = await craft.page(attempt, plan, snapshot, attempt.status_so_far())
+        if page is not None:
+            await sum_up(attempt, page)
     return ending
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ledger.records import Due, RepositoryRecord
+from ledger.records import LAST_WINDOW, Due, RepositoryRecord
 from triage.contract import RunInputs, RunRecord
-from triage.identifiers import DedupeKey, JobKey, Mode, input_version
-from triage.policy import JobPolicy, PolicyError, merged, read_policy
+from triage.identifiers import SCHEDULED, DedupeKey, JobKey, Mode, input_version
+from triage.policy import AnyJobPolicy, PolicyError, merged, read_policy
 from triage.window import Window, due_window, missed_windows, next_window, window_named
 from worker.pipeline import execute
 from worker.ports import Gone, Place, Ports, ReadFailed
@@ -62,10 +62,12 @@ async def ensure_window(
         pause = WITHOUT_POLICY if failure.permanent else AGAIN
         await ports.ledger.due.add(due, failure.retry_at or ports.clock.now() + pause)
         return None
-    if record.policy is None or not record.active:
-        await ports.ledger.due.add(due, ports.clock.now() + WITHOUT_POLICY)
+    await _schedule_others(record, job, ports)
+    policy = record.policy_of(job)
+    if policy is None or not record.active:
+        await _look_again(due, was, ports)
         return None
-    slot = _slot_due(record, record.policy, window, ports)
+    slot = _slot_due(record, policy, window, ports)
     if slot is None:
         return None
     report = None
@@ -75,14 +77,31 @@ async def ensure_window(
     if report is not None and report.outcome == "refused":
         await ports.ledger.due.add(due, report.until or ports.clock.now() + AGAIN)
         return report
-    await _move_on(record.id, slot, ports)
-    following = next_window(record.policy.schedule.schedule(), ports.clock.now())
+    await _move_on(record.id, job, slot, ports)
+    following = next_window(policy.schedule.schedule(), ports.clock.now())
     await ports.ledger.due.add(due, following.due_at)
     return report
 
 
+async def _schedule_others(record: RepositoryRecord, job: JobKey, ports: Ports) -> None:
+    """Whichever job is looked at first finds the others that the policy has."""
+    for other in SCHEDULED:
+        due = Due.window(other, record.id)
+        wanted = other is not job and record.policy_of(other) is not None
+        if wanted and await ports.ledger.due.when(due) is None:
+            await ports.ledger.due.add(due, ports.clock.now())
+
+
+async def _look_again(due: Due, was: datetime | None, ports: Ports) -> None:
+    """A policy may come later: the triage's windows, due or not, are where it is looked for."""
+    if due.name.startswith(JobKey.DAILY):
+        await ports.ledger.due.add(due, ports.clock.now() + WITHOUT_POLICY)
+    else:
+        await ports.ledger.due.remove(due, was)
+
+
 def _slot_due(
-    record: RepositoryRecord, policy: JobPolicy, window: str | None, ports: Ports
+    record: RepositoryRecord, policy: AnyJobPolicy, window: str | None, ports: Ports
 ) -> Window | None:
     """The slot that is asked for; None, and a line, where the schedule has none so named, or has
     it later. Who asked could not know: the policy was not read yet, or has changed since."""
@@ -98,31 +117,35 @@ def _slot_due(
     return None
 
 
-async def _move_on(repository_id: int, slot: Window, ports: Ports) -> None:
+async def _move_on(repository_id: int, job: JobKey, slot: Window, ports: Ports) -> None:
     """The window has its run: those before it that have none were missed."""
     record = await ports.ledger.repositories.get(repository_id)
-    if record is not None and _is_newer(slot, record):
-        moved = record.model_copy(update={"last_window": slot.key})
+    if record is not None and _is_newer(slot, job, record):
+        moved = record.model_copy(update={LAST_WINDOW[job]: slot.key})
         await ports.ledger.repositories.save(moved, record)
 
 
-def _is_newer(slot: Window, record: RepositoryRecord) -> bool:
+def _is_newer(slot: Window, job: JobKey, record: RepositoryRecord) -> bool:
     """Whether the slot comes after the last window; one of another kind of schedule does not
     count."""
-    schedule = record.policy.schedule.schedule() if record.policy is not None else None
+    policy = record.policy_of(job)
+    if policy is None:
+        return True
     try:
-        return schedule is None or window_named(schedule, record.last_window).due_at < slot.due_at
+        last = window_named(policy.schedule.schedule(), record.last_window_of(job))
+        return last.due_at < slot.due_at
     except ValueError:
         return True
 
 
 async def _has_run(record: RepositoryRecord, job: JobKey, slot: Window, ports: Ports) -> bool:
     runs = await ports.ledger.runs.of_window(record.id, job, slot.key)
-    wanted = record.policy.mode.strength if record.policy is not None else 0
+    policy = record.policy_of(job)
+    wanted = policy.mode.strength if policy is not None else 0
     return any(run.inputs.mode.strength >= wanted for run in runs if run.key.forced is None)
 
 
-def slot_of(policy: JobPolicy, window: str | None, now: datetime) -> Window:
+def slot_of(policy: AnyJobPolicy, window: str | None, now: datetime) -> Window:
     """The window named, else the newest that is due. Raises ValueError for a name that is none."""
     schedule = policy.schedule.schedule()
     return due_window(schedule, now) if window is None else window_named(schedule, window)
@@ -146,23 +169,28 @@ async def _with_policy(record: RepositoryRecord, place: Place, ports: Ports) -> 
         organisation, own = await ports.reader.policy(place)
         document = own if own is None or organisation is None else merged(organisation, own)
         document = document or organisation
-        policy = read_policy(document).triage if document is not None else None
+        jobs = read_policy(document).jobs if document is not None else None
     except PolicyError as error:
         notice = f"The policy file is broken, the last good one is used: {error}"
         return record.model_copy(update={"policy_notice": notice[:2000]})
-    return record.model_copy(update={"policy": policy, "policy_notice": ""})
+    policies = {
+        "policy": jobs and jobs.triage,
+        "review": jobs and jobs.review,
+        "watch": jobs and jobs.watch,
+    }
+    return record.model_copy(update={**policies, "policy_notice": ""})
 
 
 async def inputs_of(
     record: RepositoryRecord, job: JobKey, slot: Window, ask: Ask, ports: Ports
 ) -> RunInputs:
     """The frozen inputs of a window's run; the windows missed since the last are named in them."""
-    policy = record.policy
+    policy, last = record.policy_of(job), record.last_window_of(job)
     if policy is None:
-        raise ValueError(f"{record.full_name} has no policy")
+        raise ValueError(f"{record.full_name} has no policy for {job}")
     missed: list[str] = []
-    if record.last_window and not ask.by_hand:
-        missed = missed_windows(policy.schedule.schedule(), record.last_window, slot.due_at)
+    if last and not ask.by_hand:
+        missed = missed_windows(policy.schedule.schedule(), last, slot.due_at)
     return RunInputs(
         dedupe_key=str(key_of(record.id, policy, job, slot.key, ask, ports)),
         repository_id=record.id,
@@ -180,11 +208,12 @@ async def inputs_of(
 
 
 def key_of(
-    repository_id: int, policy: JobPolicy, job: JobKey, window: str, ask: Ask, ports: Ports
+    repository_id: int, policy: AnyJobPolicy, job: JobKey, window: str, ask: Ask, ports: Ports
 ) -> DedupeKey:
     """The identity of a run."""
     mode = ask.mode or policy.mode
-    version = input_version(policy.model_dump(mode="json"), mode, ports.agent.prompt_version)
+    prompt = ports.agent.prompt_version(policy)
+    version = input_version(policy.model_dump(mode="json"), mode, prompt)
     return DedupeKey(job, repository_id, window, version, ask.forced)
 
 

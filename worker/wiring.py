@@ -12,20 +12,27 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Final
 
 from ledger.connection import connect
 from ledger.ledger import Ledger, open_ledger
 from ledger.timing import LedgerTiming
 from process.log import LineLog
-from worker.agent import ClaudeAgent
+from worker.agent import ClaudeAgent, Host
+from worker.agent.store import LedgerSessionStore
 from worker.artifacts import FileArtifacts
-from worker.github.auth import AppCredentials, Authority, TokenCredentials
+from worker.checkout.adapter import GitCheckouts
+from worker.fetching import HttpFetcher
+from worker.github.auth import AppCredentials, Authority, NoToken, TokenCredentials
 from worker.github.connection import Connection, RequestKind
+from worker.github.failures import NoAnswer, Verdict
 from worker.github.reader import RestReader
 from worker.github.reads import Reads
 from worker.github.writer import RestWriter
-from worker.ports import LedgerPorts, LedgerUnavailableError, Ports
+from worker.ports import CheckoutFailed, LedgerPorts, LedgerUnavailableError, Ports
 from worker.settings import Settings
+
+_TOKEN_SCHEME: Final = "token "  # noqa: S105 - what stands before it
 
 
 class SystemClock:
@@ -92,11 +99,21 @@ class Wiring:
                         budgets=ledger.budgets,
                         repositories=ledger.repositories,
                         epochs=ledger.epochs,
+                        sessions=ledger.sessions,
+                        reviews=ledger.reviews,
                     ),
                     reader=RestReader(reads, authority, bot_id=settings.retriage_bot_id),
                     writer=RestWriter(connection, authority, clock, may_write=settings.may_write),
-                    agent=_agent(settings),
+                    agent=_agent(settings, ledger),
+                    checkouts=GitCheckouts(
+                        settings.checkout_dir,
+                        _InstallationTokens(authority),
+                        api_url=settings.github_api_url,
+                    ),
                     artifacts=FileArtifacts(settings.data_dir, self.log),
+                    fetcher=HttpFetcher(
+                        clock, allow_loopback_http=settings.retriage_watch_loopback
+                    ),
                     clock=clock,
                     keys=settings.keys(),
                     log=self.log,
@@ -105,6 +122,28 @@ class Wiring:
                 )
         finally:
             await _keep_counts(ledger, counted)
+
+
+@dataclass(frozen=True, slots=True)
+class _InstallationTokens:
+    """What a checkout asks GitHub with: the token that the API is asked with."""
+
+    authority: Authority
+
+    async def token(self, installation: str) -> str:
+        """Raises CheckoutFailed where there is none."""
+        try:
+            header = await self.authority.header(installation)
+        except NoToken as refusal:
+            again = refusal.reading.verdict in (Verdict.LIMITED, Verdict.BROKEN)
+            raise CheckoutFailed("no-token", refusal.reading.detail, retryable=again) from refusal
+        except NoAnswer as silence:
+            raise CheckoutFailed("no-token", str(silence), retryable=True) from silence
+        return header.removeprefix(_TOKEN_SCHEME)
+
+    def refused(self, installation: str, token: str) -> bool:
+        """True where the next one is another."""
+        return self.authority.evict(installation, _TOKEN_SCHEME + token)
 
 
 async def _keep_counts(ledger: Ledger, counted: Counter[RequestKind]) -> None:
@@ -143,10 +182,14 @@ def _credentials(settings: Settings) -> AppCredentials | TokenCredentials:
     return TokenCredentials(token.get_secret_value() if token is not None else "")
 
 
-def _agent(settings: Settings) -> ClaudeAgent:
+def _agent(settings: Settings, ledger: Ledger) -> ClaudeAgent:
     key = settings.anthropic_api_key
     return ClaudeAgent(
         model=settings.retriage_model,
         api_key=key.get_secret_value() if key is not None else "",
         base_url=settings.anthropic_base_url,
+        host=Host(
+            kept_out=(settings.data_dir,),
+            stores=lambda staged: LedgerSessionStore(ledger.sessions, staged),
+        ),
     )

@@ -296,8 +296,8 @@ GUARDS: Final = (
         (
             Edit(
                 "worker/stages/intake.py",
-                "    if plan is None:\n        made = await _ask",
-                "    if True:\n        made = await _ask",
+                "    if plan is None:\n        made = await craft.ask",
+                "    if True:\n        made = await craft.ask",
             ),
         ),
         (
@@ -306,6 +306,7 @@ GUARDS: Final = (
                 "redis.call('SET', KEYS[2], ARGV[4], 'NX')",
                 "redis.call('SET', KEYS[2], ARGV[4])",
             ),
+            Edit("ledger/run_scripts.py", "if stands then return {'ok', stands} end\n", ""),
         ),
     ),
     Guard(

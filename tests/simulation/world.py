@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -25,12 +25,13 @@ from sandbox.github import GitHub, new_private_key
 from sandbox.github.clock import real_now
 from sandbox.github.seen import SeenComment
 from sandbox.github.webhooks import Delivery
+from tests.simulation.checkouts import SandboxCheckouts
 from tests.simulation.memory.deliveries import Transaction
 from tests.simulation.memory.ledger import MemoryLedger, MemoryServer, memory_ledger
 from tests.simulation.points import Faults as Faults  # noqa: PLC0414 - given on to the stories
 from tests.simulation.points import Faulty
 from tests.simulation.points import Killed as Killed  # noqa: PLC0414
-from tests.simulation.stand_ins import MemoryArtifacts, RuleAgent
+from tests.simulation.stand_ins import MemoryArtifacts, MemoryWeb, RuleAgent
 from tests.simulation.transport import SandboxTransport
 from tests.simulation.virtual import START, VirtualClock, VirtualLoop
 from triage.asks import Installed, parse_ask
@@ -102,7 +103,8 @@ def policy_file(**settings: object) -> str:
 
 @dataclass
 class World:
-    """One organisation with one repository, its ledger, and its workers."""
+    """One organisation with one repository, its ledger, and its workers. ``job`` is the one whose
+    windows are asked for."""
 
     github: GitHub
     ledger: MemoryLedger
@@ -112,11 +114,14 @@ class World:
     authority: Authority
     installation: str
     clock: VirtualClock
+    checkouts: SandboxCheckouts
     agent: RuleAgent = field(default_factory=RuleAgent)
     artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
+    web: MemoryWeb = field(default_factory=MemoryWeb)
     lines: list[str] = field(default_factory=list)
     queue: list[Due] = field(default_factory=list)
     keys: MarkerKeys = KEYS
+    job: JobKey = JobKey.DAILY
 
     def log(self, word: str, /, **pairs: object) -> None:
         """The lines that alerts hang on."""
@@ -129,7 +134,7 @@ class World:
         def port(name: str, real: object) -> Any:
             return Faulty(real, name, met) if faults is not None else real
 
-        parts = ("leases", "runs", "effects", "due", "budgets", "repositories", "epochs")
+        parts = [part.name for part in fields(LedgerPorts)]
         ledger = LedgerPorts(**{name: port(name, getattr(self.ledger, name)) for name in parts})
         reads = Reads(self.connection, self.authority, self.clock)
         return Ports(
@@ -137,7 +142,9 @@ class World:
             reader=port("reader", RestReader(reads, self.authority)),
             writer=port("writer", RestWriter(self.connection, self.authority, self.clock)),
             agent=port("agent", self.agent),
+            checkouts=self.checkouts,
             artifacts=self.artifacts,
+            fetcher=port("fetcher", self.web),
             clock=self.clock,
             keys=self.keys,
             log=self.log,
@@ -165,11 +172,12 @@ class World:
     ) -> RunReport:
         """The due window, once, by hand. Raises Killed where the worker dies."""
         record = await self.record()
-        assert record.policy is not None
+        policy = record.policy_of(self.job)
+        assert policy is not None
         ports = self.ports(owner, faults)
-        slot = windows.slot_of(record.policy, None, self.clock.now())
+        slot = windows.slot_of(policy, None, self.clock.now())
         wanted = ask or windows.Ask(by="hand")
-        inputs = await windows.inputs_of(record, JobKey.DAILY, slot, wanted, ports)
+        inputs = await windows.inputs_of(record, self.job, slot, wanted, ports)
         return await execute(inputs, ports, by_hand=True)
 
     async def runs(self) -> list[RunRecord]:
@@ -233,7 +241,7 @@ class World:
     ) -> RunReport | None:
         """The clock, or who asks for this window by name, has it ensured."""
         ports = self.ports(owner, faults)
-        return await windows.ensure_window(JobKey.DAILY, REPOSITORY_ID, ports, window=key)
+        return await windows.ensure_window(self.job, REPOSITORY_ID, ports, window=key)
 
     async def again(self) -> RunReport | None:
         """The clock goes on with the newest run."""
@@ -320,9 +328,9 @@ class World:
 
     async def slot(self) -> Window:
         """The window that is due."""
-        record = await self.record()
-        assert record.policy is not None
-        return windows.slot_of(record.policy, None, self.clock.now())
+        policy = (await self.record()).policy_of(self.job)
+        assert policy is not None
+        return windows.slot_of(policy, None, self.clock.now())
 
     def put_policy(self, text: str | None) -> None:
         """Commit another policy file; None removes it."""
@@ -375,6 +383,7 @@ async def world(
     write_interval: timedelta = timedelta(0),
     pacing_scale: float = 10_000,
     opened: timedelta = timedelta(0),
+    job: JobKey = JobKey.DAILY,
 ) -> AsyncIterator[World]:
     """A world with these issues, opened so long ago; their first word is the label that fits."""
     clock = VirtualClock()
@@ -405,16 +414,20 @@ async def world(
         pacing_scale=pacing_scale,
     )
     server = MemoryServer(clock.world_now)
+    ledger = memory_ledger(server, ledger_timing, monotonic=clock.monotonic)
     async with connection:
         made = World(
             github=github,
-            ledger=memory_ledger(server, ledger_timing, monotonic=clock.monotonic),
+            ledger=ledger,
+            job=job,
+            agent=RuleAgent(sessions=ledger.sessions),
             server=server,
             timing=timing,
             connection=connection,
             authority=Authority(AppCredentials("42", PRIVATE_KEY), connection, clock),
             installation=installation,
             clock=clock,
+            checkouts=SandboxCheckouts(github),
         )
         await _share_signature(connection)
         await made.ledger.epochs.ensure(first=True)

@@ -6,8 +6,9 @@ A violation is a bug of ours, never an outcome: it raises before anything is sen
 from collections.abc import Sequence
 
 from ledger.records import Claim
-from triage.contract import RunInputs
+from triage.contract import RunInputs, write_scope
 from triage.identifiers import (
+    FAMILY,
     DedupeKey,
     EffectKind,
     Family,
@@ -16,7 +17,7 @@ from triage.identifiers import (
     effect_key,
 )
 from triage.marker import intended_digest
-from triage.policy import Summary
+from triage.policy import ReviewPolicy, Summary, WatchPolicy
 from worker.ports import Place
 
 
@@ -37,8 +38,9 @@ def _keys(claim: Claim, place: Place) -> set[str]:
     effect, family = claim.effect, Family.TRIAGE
     match effect.kind:
         case EffectKind.SUMMARY:
-            window = _run(claim).window
-            return {effect_key(place.id, 0, family, effect.kind, each) for each in (window, None)}
+            run = _run(claim)
+            own, windows = FAMILY[run.job], (run.window, None)
+            return {effect_key(place.id, 0, own, effect.kind, each) for each in windows}
         case EffectKind.REMOVAL:
             return {effect_key(place.id, effect.github_id or 0, family, effect.kind)}
         case _:
@@ -99,17 +101,30 @@ def check_labels(claim: Claim, labels: Sequence[str]) -> None:
     _require(not {"", ".", ".."}.intersection(labels), "a label's name is an address of its own")
 
 
+def run_kind(inputs: RunInputs) -> str:
+    """What keeps a run from writing, in a word: that it is a watch, or else its mode."""
+    return "a watch" if isinstance(inputs.policy, WatchPolicy) else str(inputs.mode)
+
+
+def check_reaction(inputs: RunInputs) -> None:
+    """The run may react."""
+    _require("reactions" in write_scope(inputs), f"{run_kind(inputs)} sets no reaction")
+
+
 def check_run(inputs: RunInputs, claim: Claim, labels: Sequence[str] = ()) -> None:
     """The run's own write scope, as ``triage.contract.write_scope`` words it."""
     effect = claim.effect
-    _require(inputs.mode is not Mode.OBSERVE, "observe writes nothing")
+    _require(bool(write_scope(inputs)), f"{run_kind(inputs)} writes nothing")
     if effect.kind is EffectKind.REMOVAL:
         return  # an own duplicate; its claim is not a run's
     _require(claim.lease.dedupe_key == inputs.dedupe_key, "the claim is another run's")
-    strange = [name for name in labels if name not in inputs.policy.labels]
+    if isinstance(inputs.policy, ReviewPolicy):
+        _require(effect.kind is EffectKind.SUMMARY, "a review keeps one issue")
+        return
+    strange = [name for name in labels if name not in inputs.triage.labels]
     _require(not strange, f"the policy has no label {strange}")
     if effect.kind is EffectKind.SUMMARY:
-        whole = inputs.target_issue is None and inputs.policy.summary is not Summary.OFF
+        whole = inputs.target_issue is None and inputs.triage.summary is not Summary.OFF
         _require(whole, "the run keeps no summary")
         return
     if effect.kind is EffectKind.COMMENT:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ledger.records import Claim
 from triage.contract import RunInputs
-from triage.identifiers import EffectKind, Mode
+from triage.identifiers import EffectKind
 from worker.github import scope
 from worker.github.auth import Authority, NoToken
 from worker.github.connection import Answer, Connection, RequestKind
@@ -127,9 +127,10 @@ class RestWriter:
 
         Also False where no answer came: a reaction is a courtesy, and nothing hangs on it.
         """
-        observing = self._inputs is not None and self._inputs.mode is Mode.OBSERVE
-        if observing or not self._may_write:
+        if not self._may_write:
             raise scope.OutOfScopeError("observe writes nothing, not even a reaction")
+        if self._inputs is not None:
+            scope.check_reaction(self._inputs)
         if content not in REACTIONS:
             raise scope.OutOfScopeError(f"{content!r} is no reaction of the bot's")
         path = _at(place, f"issues/comments/{comment_id}/reactions")

@@ -1,6 +1,7 @@
 """One worker's try at a run: what it holds, and the heartbeat that keeps its lease."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ from ledger.records import EffectRecord, Lease
 from triage.classification import Facts, classify
 from triage.contract import RunEffect, RunRecord, Status
 from triage.identifiers import EffectKind
-from worker.ports import Clock, LeaseLost, LedgerUnavailableError, Place, Ports
+from triage.plan import Cost
+from worker.ports import Clock, Denial, LeaseLost, LedgerUnavailableError, Place, Ports
 
 T = TypeVar("T")
 
@@ -59,6 +61,18 @@ class Attempt:
         self.run = self.run.model_copy(update=changes)
         save = self.ports.ledger.runs.save
         await ask_twice(lambda: save(self.lease, self.run), self.ports.clock)
+
+    def spend(self, cost: Cost) -> None:
+        """Charge the run, for good with its next save."""
+        self.run = self.run.model_copy(update={"cost": self.run.cost + cost})
+
+    def tell_denials(self, denials: Iterable[Denial]) -> None:
+        """Say which calls of tools were refused, each kind once with how often."""
+        for denial, times in Counter(denials).items():
+            where = {"field": denial.field} if denial.field else {}
+            self.ports.log(
+                "AGENT-DENIED", tool=denial.tool, **where, reason=denial.reason, times=times
+            )
 
     async def know(self, keys: Iterable[str]) -> None:
         """Read the shared records of effects."""

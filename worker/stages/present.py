@@ -5,11 +5,10 @@ from datetime import datetime
 
 from triage.contract import RunEffect, Skip
 from triage.identifiers import EffectKind
-from triage.snapshot import Issue, Snapshot
+from triage.snapshot import Issue, Snapshot, SnapshotIssue
 from worker.ports import Gone
 from worker.stages.attempt import Attempt
 from worker.stages.gone import GONE
-from worker.stages.intake import as_seen
 from worker.stages.sampling import SKEW
 
 
@@ -67,3 +66,22 @@ class Present:
         for issue in await reader.issues(place, state="all", since=since):
             if issue.number in self._issues:
                 self._issues[issue.number] = issue
+
+
+def as_seen(issue: SnapshotIssue, snapshot: Snapshot) -> Issue:
+    """A snapshot's issue as it stood then: what it still is, unless a listing says otherwise."""
+    return Issue(
+        id=issue.id,
+        number=issue.number,
+        title=issue.title,
+        body=issue.body,
+        author=issue.author,
+        author_id=0,
+        labels=issue.labels,
+        state="open",
+        locked=False,
+        created_at=issue.created_at,
+        updated_at=snapshot.observed_at,
+        url="",
+        comments=issue.comments,
+    )

@@ -8,7 +8,7 @@ from ledger.records import Due, DueKind
 from triage.admission import MOST_ATTEMPTS
 from triage.classification import classify, row_of
 from triage.contract import Evidence, RunRecord, Skip, Status
-from triage.identifiers import EffectKind, Mode
+from triage.identifiers import FAMILY, EffectKind, Family, Mode
 from triage.plan import Plan
 from triage.readback import SAMPLES, next_sample, proof_until
 from triage.snapshot import Snapshot
@@ -154,11 +154,12 @@ def _artifact(attempt: Attempt) -> str:
 
 
 async def remember(attempt: Attempt, run: RunRecord) -> None:
-    """Remember decided contents and how far the repository was scanned: nobody pays twice."""
+    """Remember decided contents and how far the repository was scanned: nobody pays twice. Only
+    the triage is about issues."""
     runs, repositories = attempt.ports.ledger.runs, attempt.ports.ledger.repositories
     snapshot = await runs.snapshot(run.inputs.dedupe_key)
     plan = await runs.plan(run.inputs.dedupe_key)
-    if snapshot is None or plan is None:
+    if snapshot is None or plan is None or FAMILY[run.key.job] is not Family.TRIAGE:
         return
     version = run.key.input_version
     decided = _decided(attempt, snapshot, plan)
