@@ -15,12 +15,16 @@ EXAMPLES = """
     retriage demo                 the story, in half a minute
     retriage demo --keep          and leaves it running, to look around
     retriage demo --json | jq .statuses
+    retriage demo --job nightly-repo-review
     retriage demo --issues issues.csv --repo facebook/react
 """
 
 
 def command(
     *,
+    job: Annotated[
+        str, typer.Option(metavar="JOB", help="Which job's story: the triage's or the review's.")
+    ] = "daily-issue-triage",
     issues: Annotated[
         Path | None,
         typer.Option(
@@ -46,8 +50,9 @@ def command(
     again, has two workers ask for one run, kills a worker between a comment and the record of it,
     answers a command, and shows a run in each status. It ends with 0 if all that was seen.
 
-    With --issues it triages the issues of a file, in one window, and counts the requests.
+    With --issues it triages the issues of a file, in one window, and counts the requests. With
+    --job nightly-repo-review it reviews a repository four nights in a row.
     """
     from cli.demo.playing import Wish, play
 
-    raise typer.Exit(play(Wish(issues, repo, as_json=json, keep=keep)))
+    raise typer.Exit(play(Wish(issues, repo, as_json=json, keep=keep, job=job)))

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from cli.demo import scene
+from cli.demo import nights, scene
 from cli.demo.backlog import Backlog
 from cli.demo.mishaps import Mishaps
+from cli.demo.nights import Nights
 from cli.demo.stage import Bounds, Stage, staged
 from cli.demo.story import Story
 from cli.demo.telling import Tale
@@ -27,6 +28,7 @@ from ledger.connection import connect
 from ledger.ledger import open_ledger
 from sandbox import issues_csv
 from sandbox.issues_csv import IssueRow
+from triage.identifiers import JobKey
 
 QUICK = Bounds(lease=6, lock_delay=5, request=4, tick=1)
 """A killed worker's run is taken over after eleven seconds."""
@@ -45,12 +47,22 @@ class Wish:
     repo: str | None
     as_json: bool
     keep: bool
+    job: str = JobKey.DAILY
 
 
 def play(wish: Wish) -> int:
     """Play it and say what was seen; gives the exit code. Raises CommandError."""
     tale = Tale()
     with _ended_by_signals():
+        if wish.job == JobKey.REVIEW:
+            if wish.issues is not None or wish.repo is not None:
+                raise CommandError(f"--job {JobKey.REVIEW} has a story of its own: no --issues")
+            with staged(nights.build, QUICK, workers=1, clock=False) as stage:
+                return _told(stage, tale, wish, _nights)
+        if wish.job != JobKey.DAILY:
+            known: list[str] = [JobKey.DAILY, JobKey.REVIEW]
+            hint = did_you_mean(wish.job, known) or f"; there is {' and '.join(known)}"
+            raise CommandError(f"--job {clean(wish.job)!r} has no story{hint}")
         if wish.issues is None:
             if wish.repo is not None:
                 raise CommandError("--repo names a repository of a file: add --issues CSV")
@@ -94,6 +106,10 @@ async def _story(watch: Watch, entrance: Entrance, tale: Tale) -> None:
     mishaps = Mishaps(watch)
     mishaps.arm()
     await Story(watch, entrance, tale, mishaps).play()
+
+
+async def _nights(watch: Watch, entrance: Entrance, tale: Tale) -> None:
+    await Nights(watch, entrance, tale).play()
 
 
 async def _backlog(watch: Watch, entrance: Entrance, tale: Tale, *, name: str, issues: int) -> None:

@@ -76,15 +76,16 @@ class Stage:
     started: list[Process] = field(default_factory=list)
     lasting: set[str] = field(default_factory=set)
 
-    def start(self, name: str, *arguments: str) -> Process:
-        """Start one process that is to live as long as the demo."""
+    def start(self, name: str, *arguments: str, **settings: str) -> Process:
+        """Start one process that is to live as long as the demo; ``settings`` are its own."""
         self.lasting.add(name)
-        return self.once(name, *arguments)
+        return self.once(name, *arguments, **settings)
 
-    def once(self, name: str, *arguments: str) -> Process:
+    def once(self, name: str, *arguments: str, **settings: str) -> Process:
         """Start one process that ends by itself."""
         ours = {*Settings.model_fields, *WebSettings.model_fields}
-        process = Process(name, arguments, environment(self.settings, ours), self.folder)
+        given = environment({**self.settings, **settings}, ours)
+        process = Process(name, arguments, given, self.folder)
         self.started.append(process)
         return process
 
@@ -118,8 +119,11 @@ class Stage:
 
 
 @contextmanager
-def staged(build: Callable[[GitHub], None], bounds: Bounds, *, workers: int) -> Iterator[Stage]:
-    """Everything up, for as long as the block lasts. ``build`` fills the GitHub.
+def staged(
+    build: Callable[[GitHub], None], bounds: Bounds, *, workers: int, clock: bool = True
+) -> Iterator[Stage]:
+    """Everything up, for as long as the block lasts. ``build`` fills the GitHub; without ``clock``
+    nothing starts but what is asked for.
 
     The processes start while the GitHub is filled; nobody has installed the App yet.
     """
@@ -144,7 +148,8 @@ def staged(build: Callable[[GitHub], None], bounds: Bounds, *, workers: int) -> 
             "REDIS_URL": ledger.url,
             "ANTHROPIC_API_KEY": "sandbox",
             "ANTHROPIC_BASE_URL": model.url,
-            "RETRIAGE_DATA_DIR": str(folder.path),
+            "RETRIAGE_DATA_DIR": str(folder.path / "data"),
+            "RETRIAGE_CHECKOUT_DIR": str(folder.path / "checkouts"),
             "HOST": "127.0.0.1",
             "PORT": "0",
             "TMPDIR": str(folder.path / "tmp"),
@@ -156,7 +161,8 @@ def staged(build: Callable[[GitHub], None], bounds: Bounds, *, workers: int) -> 
         stage.start("receiver", "web")
         for number in range(1, workers + 1):
             stage.start(f"worker-{number}", "worker")
-        stage.start("clock", "clock")
+        if clock:
+            stage.start("clock", "clock")
         github.add_app(APP, APP_ID, private_key=key.read_text(encoding="ascii"))
         build(github)
         yield stage

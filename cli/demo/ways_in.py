@@ -10,6 +10,7 @@ from cli.demo.stage import APP
 from cli.demo.watching import Watch, wanted
 from ledger.records import RepositoryRecord
 from sandbox.github.webhooks import Delivery
+from triage.identifiers import JobKey
 
 HTTP_SECONDS = 10.0
 
@@ -42,13 +43,15 @@ class Entrance:
 
         return await self.watch.until(look, f"the record of {repository}")
 
-    async def ring(self, repository: str) -> None:
-        """``POST /cron/daily-issue-triage`` for one repository, with the secret."""
+    async def ring(
+        self, repository: str, *, job: JobKey = JobKey.DAILY, window: str | None = None
+    ) -> None:
+        """``POST /cron/{job}`` for one repository, with the secret."""
         secret = self.watch.stage.settings["CRON_SECRET"]
         async with httpx.AsyncClient(trust_env=False, timeout=HTTP_SECONDS) as client:
             answer = await client.post(
-                f"{self.receiver}/cron/daily-issue-triage",
-                params={"repository": repository},
+                f"{self.receiver}/cron/{job}",
+                params={"repository": repository} | ({"window": window} if window else {}),
                 headers={"Authorization": f"Bearer {secret}"},
             )
         wanted(answer.status_code == 202, f"/cron answered {answer.status_code}: {answer.text}")
@@ -58,7 +61,8 @@ async def opened(watch: Watch) -> Entrance:
     """Wait until every process is ready, and tell GitHub where the receiver is."""
     line = await watch.told("receiver", "LISTENING")
     receiver = line.rpartition("address=")[2].split()[0]
-    await watch.told("clock", "CLOCK-STARTED")
+    for process in watch.stage.named("clock"):
+        await watch.told(process.name, "CLOCK-STARTED")
     for process in watch.stage.named("worker"):
         await watch.told(process.name, "WORKER-STARTED")
     secret = watch.stage.settings["WEBHOOK_SECRET"]
@@ -66,9 +70,11 @@ async def opened(watch: Watch) -> Entrance:
     return Entrance(watch, receiver)
 
 
-async def by_hand(watch: Watch, repository: str, window: str) -> dict[str, Any]:
+async def by_hand(
+    watch: Watch, repository: str, window: str, *, job: JobKey = JobKey.DAILY
+) -> dict[str, Any]:
     """``retriage run`` of one window: what it answers, and its exit code."""
-    arguments = ("run", repository, "--window", window, "--json")
+    arguments = ("run", repository, "--job", job, "--window", window, "--json")
     process = watch.stage.once(f"by-hand-{len(watch.stage.started)}", *arguments)
 
     async def ended() -> int | None:

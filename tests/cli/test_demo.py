@@ -105,6 +105,25 @@ def test_issues_of_a_file(folder: Path, tmp_path: Path) -> None:
     assert seen["statuses"] == {"completed": 1}
 
 
+@pytest.mark.timeout(120)
+def test_four_nights(folder: Path) -> None:
+    """A baseline, a session that goes on elsewhere, one that forgets, and a new beginning."""
+    seen = told(folder, "--job", "nightly-repo-review")
+    assert seen["statuses"] == {"completed": 4}
+    assert seen["resume_link"] == (
+        "same_session=true prior_review_id_echoed=true recalled_findings=3/3 current_findings=3"
+    )
+    assert seen["second_night"] == {
+        "new": 1,
+        "still there": 2,
+        "not seen this time": 0,
+        "resolved": 1,
+    }
+    assert [run["writes"] for run in seen["runs"]] == [1, 1, 1, 1]
+    counted = ("issues", "agent_sessions", "duplicates", "incidents", "writes_again")
+    assert [seen[name] for name in counted] == [1, 4, 0, 0, 0]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_stays(folder: Path, number: signal.Signals) -> None:
     """Ctrl-C on the way, and even SIGKILL: the ``folder`` fixture looks for what is left."""
@@ -123,6 +142,8 @@ def test_nothing_stays(folder: Path, number: signal.Signals) -> None:
         (["--issues", "nowhere.csv"], "nowhere.csv: No such file"),
         (["--issues", str(DEMO)], "--repo is missing"),
         (["--issues", str(DEMO), "--repo", "acme/wob"], "did you mean acme/web?"),
+        (["--job", "nightly-repo-reviw"], "did you mean nightly-repo-review?"),
+        (["--job", "nightly-repo-review", "--repo", "a/b"], "no --issues"),
     ],
 )
 def test_usage(folder: Path, options: list[str], said: str) -> None:
