@@ -138,7 +138,7 @@ class Nights:
         return run
 
     async def _again(self, run: RunRecord) -> None:
-        mark, asked = self.watch.mark(), self.stage.model.counts["sessions"]
+        mark, asked = self.watch.mark(), self.stage.model.counts["requests"]
         answer = await by_hand(self.watch, NAME, run.key.window, job=JobKey.REVIEW)
         made = writes(self.watch.requests(NAME, after=mark))
         sessions = self.stage.model.counts["sessions"] - asked
@@ -147,7 +147,7 @@ class Nights:
         )
         wanted(seen == "reused, exit code 0, 0 writes, 0 sessions", seen)
         self.tale.counts["writes_again"] = made
-        self.tale.proved("The same night again: 0 writes, 0 sessions of the model.")
+        self.tale.proved("The same night again: 0 writes, 0 requests to the model.")
 
     async def _broken(self) -> None:
         self.stage.model.misbehave(Misbehaviour.FORGET, sessions=1)
