@@ -138,14 +138,12 @@ class Nights:
         return run
 
     async def _again(self, run: RunRecord) -> None:
-        mark, asked = self.watch.mark(), self.stage.model.counts["requests"]
+        mark, before = self.watch.mark(), self.stage.model.counts["requests"]
         answer = await by_hand(self.watch, NAME, run.key.window, job=JobKey.REVIEW)
         made = writes(self.watch.requests(NAME, after=mark))
-        sessions = self.stage.model.counts["sessions"] - asked
-        seen = (
-            f"{answer['outcome']}, exit code {answer['code']}, {made} writes, {sessions} sessions"
-        )
-        wanted(seen == "reused, exit code 0, 0 writes, 0 sessions", seen)
+        asked = self.stage.model.counts["requests"] - before
+        seen = (answer["outcome"], answer["code"], made, asked)
+        wanted(seen == ("reused", 0, 0, 0), f"outcome, code, writes and questions are {seen}")
         self.tale.counts["writes_again"] = made
         self.tale.proved("The same night again: 0 writes, 0 requests to the model.")
 
