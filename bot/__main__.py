@@ -21,7 +21,7 @@ from bot.clock import run_clock
 from bot.connection import KEEP_ALIVE_SECONDS, Connection
 from bot.enqueue import linked
 from bot.settings import ClockSettings, SettingsError, WebSettings, read_settings
-from process.log import LineLog, Log, forward_libraries
+from process.log import LineLog, forward_libraries
 
 GRACE_SECONDS: Final = 8
 """After SIGTERM, for the requests under way: platforms kill after ten."""
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def run_web(settings: WebSettings, log: Log) -> None:
+def run_web(settings: WebSettings, log: LineLog) -> None:
     """Receive until SIGTERM or SIGINT. Raises SettingsError where the address is taken."""
     listener = listen(settings.host, settings.port)
     ending = _Ending()
@@ -80,7 +80,9 @@ class _Ending:
         server.should_exit = self._asked
 
 
-async def _serve(settings: WebSettings, log: Log, listener: socket.socket, ending: _Ending) -> None:
+async def _serve(
+    settings: WebSettings, log: LineLog, listener: socket.socket, ending: _Ending
+) -> None:
     async with linked(settings.redis_url.get_secret_value()) as link:
         server = make_server(make_app(settings, link, log))
         ending.of(server)
@@ -138,7 +140,7 @@ def _clock() -> None:
     run_clock(settings, _log(settings))
 
 
-def _log(settings: ClockSettings) -> Log:
+def _log(settings: ClockSettings) -> LineLog:
     log = LineLog(sys.stdout, form=settings.log_format)
     forward_libraries(log, settings.log_level)
     return log

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter
@@ -16,7 +17,7 @@ from bot.enqueue import AGAIN_TICKS, Link
 from bot.health import Health
 from bot.settings import WebSettings
 from bot.webhook import Webhooks
-from process.log import Log
+from process.log import LineLog
 
 SERVER_BODY_LIMIT_BYTES: Final = 26 * 1024 * 1024
 """For every route, before it is called; the webhooks have their own, lower one."""
@@ -43,7 +44,7 @@ def utc_now() -> datetime:
 def make_app(
     settings: WebSettings,
     link: Link,
-    log: Log,
+    log: LineLog,
     *,
     now: Callable[[], datetime] = utc_now,
     pages: Sequence[BaseRoute] = (),
@@ -53,6 +54,7 @@ def make_app(
     deliveries = Counter(
         "retriage_deliveries", "Webhooks answered, by outcome", ["outcome"], registry=registry
     )
+    counter = lru_cache(deliveries.labels)
     secret = settings.webhook_secret.get_secret_value()
     again_in = timedelta(seconds=AGAIN_TICKS * settings.retriage_tick_seconds)
     webhooks = Webhooks(
@@ -60,7 +62,7 @@ def make_app(
         secret,
         settings.keys(),
         log,
-        lambda outcome: deliveries.labels(outcome).inc(),
+        lambda outcome: counter(outcome).inc(),
         again_at=lambda: now() + again_in,
     )
     cron_secret = settings.cron_secret.get_secret_value() if settings.cron_secret else None

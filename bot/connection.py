@@ -11,6 +11,7 @@ the application.
 """
 
 import asyncio
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from bot.app import FAILED, WEBHOOKS, Receiver
-from bot.webhook import BODY_TIMEOUT_SECONDS, Answer
+from bot.webhook import BODY_TIMEOUT_SECONDS, HEADERS, Answer
 
 HEAD_SECONDS: Final = 10
 """For the head of a request to come."""
@@ -30,7 +31,8 @@ LANE_BODY_BYTES: Final = 256 * 1024
 """A larger delivery goes to the application."""
 
 _PATH: Final = WEBHOOKS.encode()
-_UNUSUAL: Final = frozenset({"transfer-encoding", "expect", "upgrade", "connection"})
+_UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"connection"})
+_READ: Final = tuple((name.encode(), name) for name in HEADERS)
 
 
 class Connection(HttpToolsProtocol):
@@ -124,10 +126,10 @@ class Connection(HttpToolsProtocol):
         self._stop_waiting()
         self._is_in_body = False
         body, self._body = self._body, b""
-        task = self.loop.create_task(self._webhooks.take(self._delivery, body))
-        # uvicorn only waits for its tasks, and cancels them: what they give does not matter.
-        self.tasks.add(task)  # type: ignore[arg-type]
-        task.add_done_callback(self._taken)
+        answer = self._webhooks.take(self._delivery, body)
+        # uvicorn only waits for its tasks, and cancels them: a future will do.
+        self.tasks.add(answer)  # type: ignore[arg-type]
+        answer.add_done_callback(self._taken)
 
     # --- The lane -------------------------------------------------------------------------------
 
@@ -137,28 +139,30 @@ class Connection(HttpToolsProtocol):
         return not answered or self._delivery is not None
 
     def _for_the_lane(self) -> dict[str, str] | None:
-        """The headers by their names; None for what goes to the application."""
+        """The headers that are read, by their names; None for what goes to the application."""
         if self._webhooks is None or self.url != _PATH or self.parser.get_method() != b"POST":
             return None
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
-        length = headers.get("content-length", "")
+        headers = dict(self.headers)
+        length = headers.get(b"content-length", b"")
         usual = len(headers) == len(self.headers) and _UNUSUAL.isdisjoint(headers)
         usual = usual and self.parser.get_http_version() == "1.1"
-        small = length.isdecimal() and len(length) < 7 and int(length) <= LANE_BODY_BYTES
+        small = length.isdigit() and len(length) < 7 and int(length) <= LANE_BODY_BYTES
         limit = self.limit_concurrency
         crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
         free = not self._is_asked() and not self.flow.write_paused and not crowded
-        return headers if usual and small and free else None
+        if not (usual and small and free):
+            return None
+        return {name: headers.get(raw, b"").decode("latin-1") for raw, name in _READ}
 
-    def _taken(self, task: "asyncio.Task[Answer]") -> None:
-        self.tasks.discard(task)
-        if task.cancelled():
+    def _taken(self, answer: "asyncio.Future[Answer]") -> None:
+        self.tasks.discard(answer)
+        if answer.cancelled():
             self.transport.close()
             return
-        error = task.exception()
+        error = answer.exception()
         if error is not None:
             self.logger.error("Exception in a delivery\n", exc_info=error)
-        self._answer(Answer(500, FAILED) if error is not None else task.result())
+        self._answer(Answer(500, FAILED) if error is not None else answer.result())
 
     def _too_slow(self) -> None:
         self._is_ending = self._is_deaf = True
@@ -171,8 +175,8 @@ class Connection(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        headers = self.server_state.default_headers
-        self.transport.write(_written(answer, headers, ending=self._is_ending))
+        headers = tuple(self.server_state.default_headers)
+        self.transport.write(_written(answer.status, answer.body, headers, self._is_ending))
         if self._is_ending:
             self.transport.close()
         else:
@@ -187,12 +191,16 @@ class Connection(HttpToolsProtocol):
             self._late = None
 
 
-def _written(answer: Answer, headers: list[tuple[bytes, bytes]], ending: bool) -> bytes:
+@lru_cache(maxsize=64)
+def _written(
+    status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...], is_ending: bool
+) -> bytes:
+    """A whole answer: the same for all that are accepted in one second."""
     lines = [
-        b"HTTP/1.1 %d %b" % (answer.status, HTTPStatus(answer.status).phrase.encode()),
+        b"HTTP/1.1 %d %b" % (status, HTTPStatus(status).phrase.encode()),
         *(b"%b: %b" % header for header in headers),
-        b"content-length: %d" % len(answer.body),
+        b"content-length: %d" % len(body),
         b"content-type: application/json",
-        *([b"connection: close"] if ending else []),
+        *([b"connection: close"] if is_ending else []),
     ]
-    return b"\r\n".join([*lines, b"", answer.body])
+    return b"\r\n".join([*lines, b"", body])

@@ -9,6 +9,7 @@ RQ's records are never the truth about a run; that is the ledger. A job that com
 harmless, and one that is lost is enqueued again from what is due.
 """
 
+import asyncio
 import hashlib
 import json
 import time
@@ -58,10 +59,15 @@ MOST_IN_GROUP: Final = 64
 """Deliveries that are accepted in one round trip."""
 PATTERN_SECONDS: Final = 1
 """A job is like the one that RQ wrote last, so long ago at most: it says when it was enqueued."""
-GROUPS_AT_ONCE: Final = 4
-"""Of these, under way: one alone would wait for the disk each time, and all the others with it."""
+GROUPS_AT_ONCE: Final = 2
+"""Of these, under way: one alone would wait for the disk each time, and all the others with it;
+more are smaller, and each costs a round trip."""
 _MOST_READINGS: Final = 5
 """Of one delivery, each with other user ids of the bot: there is one more once in a bot's life."""
+
+LITTLE_BYTES: Final = 1000
+"""The data of a job that is not larger is not compressed."""
+_PACKER: Final = zlib.compressobj(level=0, wbits=9, memLevel=1)
 
 SAFE_SETTINGS: Final = {
     "appendonly": "yes",
@@ -235,6 +241,18 @@ class Taken:
     is_new: bool
 
 
+_Reader = Callable[[frozenset[int]], Sequence[Ask] | Ignored]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A delivery as it was read while the bot's user ids were those of ``arrival``."""
+
+    ask: _Reader
+    asked: Sequence[Ask] | Ignored
+    arrival: Arrival
+
+
 class Link:
     """All that the receiver and the clock have of Redis. All but ``ledger`` and what is async
     blocks."""
@@ -249,32 +267,32 @@ class Link:
         self.ledger: Ledger = open_ledger(redis, LedgerTiming())
         self.queue = JobQueue(blocking)
 
-    async def take(
+    def take(
         self,
         guid: str,
         meaning: str,
-        ask: Callable[[frozenset[int]], Sequence[Ask] | Ignored],
+        ask: _Reader,
         *,
         again_at: datetime,
-    ) -> Taken:
+    ) -> "asyncio.Future[Taken]":
         """Record a delivery and enqueue what it asks for, all or nothing, together with those that
         have arrived meanwhile. ``ask`` is told the user ids of the bot.
 
         What is not done at ``again_at`` is enqueued again. Where LedgerUnavailableError is raised
         it may have happened: asking again tells.
         """
-        for _ in range(_MOST_READINGS):
-            bot_ids = self._arrivals.bot_ids
-            asked = ask(bot_ids)
-            jobs = () if isinstance(asked, Ignored) else _asked_jobs(asked, guid)
-            standing = await self._groups.join(Arrival(guid, meaning, bot_ids, jobs, again_at))
-            if standing is not Standing.MISREAD:
-                return Taken(asked, standing is Standing.NEW)
-        raise LedgerUnavailableError("the user ids of the bot changed again and again")
+        bot_ids = self._arrivals.bot_ids
+        return self._groups.join(_read(guid, meaning, ask, bot_ids, again_at))
 
-    async def _accept(self, group: Sequence[Arrival]) -> list[Standing]:
+    async def _accept(self, group: Sequence[_Reading]) -> list[Taken]:
         pattern = await self._pattern()
-        return await self._arrivals.accept(group, pattern)
+        for _ in range(_MOST_READINGS):
+            group = [_read_again(one, self._arrivals.bot_ids) for one in group]
+            found = await self._arrivals.accept([one.arrival for one in group], pattern)
+            if Standing.MISREAD not in found:  # all or none: they were read with the same ids
+                pairs = zip(group, found, strict=True)
+                return [Taken(one.asked, standing is Standing.NEW) for one, standing in pairs]
+        raise LedgerUnavailableError("the user ids of the bot changed again and again")
 
     async def _pattern(self) -> JobPattern:
         now = time.monotonic()
@@ -316,6 +334,21 @@ class Link:
         return {}
 
 
+def _read(
+    guid: str, meaning: str, ask: _Reader, bot_ids: frozenset[int], again_at: datetime
+) -> _Reading:
+    asked = ask(bot_ids)
+    jobs = () if isinstance(asked, Ignored) else _asked_jobs(asked, guid)
+    return _Reading(ask, asked, Arrival(guid, meaning, bot_ids, jobs, again_at))
+
+
+def _read_again(one: _Reading, bot_ids: frozenset[int]) -> _Reading:
+    old = one.arrival
+    if old.bot_ids == bot_ids:
+        return one
+    return _read(old.guid, old.meaning, one.ask, bot_ids, old.again_at)
+
+
 def _asked_jobs(asks: Sequence[Ask], guid: str) -> tuple[AskedJob, ...]:
     return tuple(_asked_job(ask, guid, index) for index, ask in enumerate(asks))
 
@@ -324,7 +357,16 @@ def _asked_job(ask: Ask, guid: str, index: int) -> AskedJob:
     due, kept = Due.ask(guid, index), ask.model_dump_json()
     job = ask_job({}, guid, index)
     called = f'["{job.function}", null, [{kept}, "{guid}", {index}], {{}}]'
-    return AskedJob(due, kept, job.id, zlib.compress(called.encode(), 1))
+    return AskedJob(due, kept, job.id, _packed(called.encode()))
+
+
+def _packed(data: bytes) -> bytes:
+    """In the form of zlib, which RQ reads. Little data is not compressed: it would hardly be
+    smaller, and a compressor's own room costs as much as all else that is done for a job."""
+    if len(data) > LITTLE_BYTES:
+        return zlib.compress(data, 1)
+    packer = _PACKER.copy()
+    return packer.compress(data) + packer.flush()
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from pydantic_core import CoreSchema, SchemaValidator
@@ -35,9 +35,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from bot.enqueue import Link
+from bot.enqueue import Link, Taken
 from ledger.errors import LedgerUnavailableError
-from process.log import Log
+from process.log import LineLog
 from triage.delivery import Ignored, interpret, meaning, text_at
 from triage.marker import MarkerKeys
 
@@ -68,6 +68,8 @@ READ: Final[Mapping[str, Any]] = {
 }
 """All that ``triage.delivery`` and the log line read of a payload: a small part of it."""
 
+HEADERS: Final = ("x-github-delivery", "x-github-event", "x-hub-signature-256")
+"""All that is read of a delivery's headers, but what is said of its body."""
 _TOLD = (("guid", "delivery"), ("event", "event"))
 
 
@@ -97,7 +99,7 @@ class Webhooks:
         link: Link,
         secret: str,
         keys: MarkerKeys,
-        log: Log,
+        log: LineLog,
         count: Callable[[str], None],
         *,
         again_at: Callable[[], datetime],
@@ -108,6 +110,7 @@ class Webhooks:
         self._keys = keys
         self._log = log
         self._count = count
+        self._is_flushing = False
 
     async def receive(self, request: Request) -> Response:
         """One delivery as Starlette has it: its body is read here, once its signature looks like
@@ -121,16 +124,22 @@ class Webhooks:
             answer = await self.take(request.headers, body)
         return Response(answer.body, answer.status, media_type="application/json")
 
-    async def take(self, headers: Mapping[str, str], body: bytes) -> Answer:
-        """One delivery, one answer, one log line. ``headers`` by their names in lower case."""
+    def take(self, headers: Mapping[str, str], body: bytes) -> "asyncio.Future[Answer]":
+        """One delivery, one answer, one log line. ``headers`` by their names in lower case.
+
+        No coroutine and no task for each: under load they cost as much as the verification.
+        """
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         told = _told(headers)
         try:
-            return await self._take(headers, body, told)
+            taking = self._take(headers, body, told)
         except _RefusedError as refused:
-            return self._refuse(refused, told)
-        except LedgerUnavailableError:
-            gone = _RefusedError(503, "Redis is out of reach: deliver it again")
-            return self._refuse(gone, told)
+            answer.set_result(self._refuse(refused, told))
+        except Exception as error:  # noqa: BLE001 - a fault of ours: who waits answers 500
+            answer.set_exception(error)
+        else:
+            taking.add_done_callback(partial(self._taken, answer, told))
+        return answer
 
     def too_slow(self, headers: Mapping[str, str]) -> Answer:
         """The answer where a body did not come in time."""
@@ -140,21 +149,43 @@ class Webhooks:
         """The line and the count where the connection was closed within the body."""
         self._refuse(_closed(), _told(headers))
 
-    async def _take(
+    def _take(
         self, headers: Mapping[str, str], body: bytes, told: dict[str, object]
-    ) -> Answer:
+    ) -> "asyncio.Future[Taken]":
         signed = hmac.digest(self._secret, body, "sha256").hex()
         if not hmac.compare_digest(signed, _signature(headers)):
             raise _RefusedError(401, "the signature does not fit the body and WEBHOOK_SECRET")
         event, guid = _named(headers)
         payload = _payload(body)
         told |= _described(payload)
-        taken = await self._link.take(
+        return self._link.take(
             guid,
             meaning(event, payload) or "",
             lambda bot_ids: interpret(event, payload, bot_ids=bot_ids, keys=self._keys),
             again_at=self._again_at(),
         )
+
+    def _taken(
+        self,
+        answer: "asyncio.Future[Answer]",
+        told: dict[str, object],
+        taking: "asyncio.Future[Taken]",
+    ) -> None:
+        if answer.done():  # nobody waits any more
+            return
+        try:
+            answer.set_result(self._settled(taking, told))
+        except asyncio.CancelledError:
+            answer.cancel()
+        except Exception as error:  # noqa: BLE001 - a fault of ours: who waits answers 500
+            answer.set_exception(error)
+
+    def _settled(self, taking: "asyncio.Future[Taken]", told: dict[str, object]) -> Answer:
+        try:
+            taken = taking.result()
+        except LedgerUnavailableError:
+            gone = _RefusedError(503, "Redis is out of reach: deliver it again")
+            return self._refuse(gone, told)
         if isinstance(taken.asked, Ignored):
             return self._answer("ignored", 200, taken.asked.reason, told)
         told["asks"] = ",".join(ask.kind for ask in taken.asked)
@@ -169,8 +200,16 @@ class Webhooks:
     def _answer(self, outcome: str, status: int, reason: str, told: Mapping[str, object]) -> Answer:
         self._count(outcome)
         because = {"reason": reason} if reason else {}
-        self._log(f"DELIVERY {outcome}", **told, **because)
+        if not self._is_flushing:
+            self._is_flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._log.soon(f"DELIVERY {outcome}", **told, **because)
         return Answer(status, _body_of(outcome, reason))
+
+    def _flush(self) -> None:
+        """The lines of one turn of the loop, in one write."""
+        self._is_flushing = False
+        self._log.flush()
 
 
 @lru_cache(maxsize=64)

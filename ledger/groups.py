@@ -36,7 +36,7 @@ class Groups(Generic[Item, Outcome]):
         self._under_way: set[asyncio.Task[Sequence[Outcome]]] = set()
         self._is_called = False
 
-    async def join(self, item: Item) -> Outcome:
+    def join(self, item: Item) -> "asyncio.Future[Outcome]":
         """The outcome of this item. Who is cancelled leaves; what is under way goes on."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
@@ -44,7 +44,7 @@ class Groups(Generic[Item, Outcome]):
         if len(self._under_way) < self._at_once and not self._is_called:
             self._is_called = True
             loop.call_soon(self._begin)  # whoever joins in this turn of the loop comes along
-        return await future
+        return future
 
     def _begin(self) -> None:
         self._is_called = False

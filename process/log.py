@@ -9,15 +9,16 @@ import logging
 import re
 import traceback
 import unicodedata
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
+from threading import Lock
 from typing import Final, Literal, Protocol, TextIO
 
 import structlog
 from pydantic import SecretStr
-from structlog.typing import EventDict, WrappedLogger
 
 VALUE_LIMIT: Final = 500
 """Characters of one value."""
@@ -68,24 +69,49 @@ class LineLog:
         known = sorted((s for s in secrets if len(s) >= _SHORTEST_SECRET), key=len, reverse=True)
         any_known = "|".join(re.escape(secret) for secret in known)
         self._secret = re.compile(any_known) if known else None
+        self._form = self._as_json if form == "json" else self._as_line
         self._short = lru_cache(maxsize=1024)(self._text)
-        self._log = structlog.wrap_logger(
-            structlog.WriteLogger(stream),
-            processors=[self._cleaned, _as_json if form == "json" else _as_line],
-            wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
-        ).bind()  # once: a logger that is not bound is bound anew for each line
+        self._often = lru_cache(maxsize=1024)(self._pair)
+        self._writer = structlog.WriteLogger(stream)  # without a chain, which costs as much again
+        self._waiting: deque[str] = deque()
+        self._writing = Lock()
 
     def __call__(self, word: str, /, **pairs: object) -> None:
         """``WORD key=value …``; a pair without a value (None) is left out."""
-        with suppress(OSError):
-            self._log.info(word, pairs=pairs)
+        self.soon(word, **pairs)
+        self.flush()
 
-    def _cleaned(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        pairs = event["pairs"].items()
+    def soon(self, word: str, /, **pairs: object) -> None:
+        """The same, written with the next line or by ``flush``: one write for many lines."""
+        self._waiting.append(self._form(_fit_word(word), pairs))
+
+    def flush(self) -> None:
+        """Write what waits."""
+        with self._writing, suppress(OSError):
+            waiting = len(self._waiting)
+            if waiting:
+                self._writer.msg("\n".join(self._waiting.popleft() for _ in range(waiting)))
+
+    def _as_line(self, word: str, pairs: Mapping[str, object]) -> str:
+        parts = [word]
+        for name, value in pairs.items():
+            if type(value) is str and len(value) <= _OFTEN:
+                parts.append(self._often(name, value))
+            elif value is not None:
+                parts.append(self._pair(name, value))
+        return " ".join(parts)
+
+    def _as_json(self, word: str, pairs: Mapping[str, object]) -> str:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
         shown = {
-            _named(name): self._shown(name, value) for name, value in pairs if value is not None
+            _named(name): self._shown(name, value)
+            for name, value in pairs.items()
+            if value is not None
         }
-        return {"word": _UNFIT_IN_WORD.sub("_", str(event["event"])), "pairs": shown}
+        return json.dumps({**shown, "word": word, "at": at})
+
+    def _pair(self, name: str, value: object) -> str:
+        return f"{_named(name)}={_logfmt(self._shown(name, value))}"
 
     def _shown(self, name: str, value: object) -> object:
         if isinstance(value, (bool, int, float)):
@@ -117,6 +143,11 @@ def forward_libraries(log: LineLog, level: str) -> None:
 
 
 @lru_cache
+def _fit_word(word: str) -> str:
+    return _UNFIT_IN_WORD.sub("_", word)
+
+
+@lru_cache
 def _named(name: str) -> str:
     return _UNFIT_IN_NAME.sub("_", name)
 
@@ -126,24 +157,10 @@ def _is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def _as_line(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    pairs = (f"{name}={_logfmt(value)}" for name, value in event["pairs"].items())
-    return " ".join([event["word"], *pairs])
-
-
-def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return json.dumps({**event["pairs"], "word": event["word"], "at": at})
-
-
 def _logfmt(value: object) -> str:
     if isinstance(value, bool):
         return json.dumps(value)
-    return _quoted(str(value))
-
-
-@lru_cache(maxsize=1024)
-def _quoted(text: str) -> str:
+    text = str(value)
     if _PLAIN.fullmatch(text):
         return text
     return _visible(json.dumps(text, ensure_ascii=False))

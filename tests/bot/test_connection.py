@@ -154,6 +154,20 @@ async def test_a_body_that_does_not_come_is_not_waited_for(redis_url: str) -> No
     assert receiver.lines("DELIVERY refused")
 
 
+async def test_a_fault_of_ours_is_answered(receiver: Receiver, redis_url: str) -> None:
+    """500, in the lane as by the application; nothing is recorded, and the lane goes on."""
+    failed = (500, {"outcome": "failed", "reason": "an error of the receiver"})
+    async with calling(receiver) as client, calling(receiver) as general:
+        receiver.now.at = "no moment"  # type: ignore[assignment] # a clock that is broken
+        await general.say(request(1, "X-Twice: 1", "X-Twice: 2"))
+        await client.say(request(1))
+        assert await general.answer() == await client.answer() == failed
+        receiver.now.at = None
+        assert queued(redis_url) == []
+        await client.say(request(1))
+        assert await client.answer() == ACCEPTED
+
+
 async def test_requests_that_do_not_wait_for_their_answers(
     receiver: Receiver, redis_url: str
 ) -> None:

@@ -24,7 +24,7 @@ from bot.enqueue import (
 )
 from ledger.connection import connect_sync
 from ledger.records import Due, DueKind
-from triage.asks import Installed
+from triage.asks import Installed, Repository
 
 NOON = datetime(2026, 9, 16, 12, tzinfo=UTC)
 NAMES = {
@@ -112,7 +112,12 @@ def test_an_id_is_never_used_again(client: redis.Redis) -> None:
 
 async def test_a_job_of_a_group_is_as_rq_writes_it(client: redis.Redis, redis_url: str) -> None:
     """Field by field what ``Queue.enqueue_call`` writes, its moments apart; a worker reads it."""
-    asks = (Installed(installation="5 añ✓"), Installed(installation="6"))
+    many = tuple(Repository(id=number, full_name=f"acme/{number}") for number in range(1, 201))
+    asks = (
+        Installed(installation="5 añ✓"),
+        Installed(installation="6"),
+        Installed(installation="7", repositories=many),  # as it is packed when it is large
+    )
     async with linked(redis_url) as link:
         await link.take("d-1", "", lambda _: asks, again_at=NOON)
     ours = Queue(QUEUE, connection=client, serializer=SERIALIZER).jobs
@@ -133,6 +138,8 @@ async def test_a_job_of_a_group_is_as_rq_writes_it(client: redis.Redis, redis_ur
         assert job.enqueued_at is not None
         assert twin.enqueued_at is not None
         assert abs(job.enqueued_at - twin.enqueued_at) < timedelta(minutes=1)
+    large = client.hstrlen(ours[2].key, "data")
+    assert large < len(asks[2].model_dump_json()) / 4
     assert client.smembers("rq:queues") == {b"rq:queue:retriage", b"rq:queue:other"}
 
 

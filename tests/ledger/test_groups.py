@@ -33,9 +33,9 @@ async def test_who_comes_meanwhile_is_done_together() -> None:
     """One alone is done at once; the others wait for it, and each gets its own outcome."""
     work = Work()
     groups = Groups(work, most=3)
-    joined = [asyncio.create_task(groups.join(1))]
+    joined = [asyncio.ensure_future(groups.join(1))]
     await settle()
-    joined += [asyncio.create_task(groups.join(number)) for number in (2, 3, 4, 5)]
+    joined += [asyncio.ensure_future(groups.join(number)) for number in (2, 3, 4, 5)]
     await settle()
     assert work.groups == [[1]]
     work.may_end.set()
@@ -49,7 +49,7 @@ async def test_several_groups_may_be_under_way() -> None:
     groups = Groups(work, most=64, at_once=2)
     joined = []
     for number in (1, 2, 3, 4):
-        joined.append(asyncio.create_task(groups.join(number)))
+        joined.append(asyncio.ensure_future(groups.join(number)))
         await settle()
     assert work.groups == [[1], [2]]
     work.may_end.set()
@@ -70,9 +70,9 @@ async def test_who_is_cancelled_harms_nobody() -> None:
     """Neither within the group under way, nor while it waits: then it is not done at all."""
     work = Work()
     groups = Groups(work, most=64)
-    first = [asyncio.create_task(groups.join(number)) for number in (1, 2)]
+    first = [asyncio.ensure_future(groups.join(number)) for number in (1, 2)]
     await settle()
-    second = [asyncio.create_task(groups.join(number)) for number in (3, 4)]
+    second = [asyncio.ensure_future(groups.join(number)) for number in (3, 4)]
     await settle()
     first[0].cancel()
     second[0].cancel()
@@ -92,9 +92,9 @@ async def test_a_failure_is_of_its_group_alone() -> None:
     """Who waited meanwhile is done, and so is who comes later."""
     work = Work()
     groups = Groups(work, most=64)
-    joined = [asyncio.create_task(groups.join(-1))]
+    joined = [asyncio.ensure_future(groups.join(-1))]
     await settle()
-    joined += [asyncio.create_task(groups.join(2))]
+    joined += [asyncio.ensure_future(groups.join(2))]
     await settle()
     work.may_end.set()
     with pytest.raises(ValueError, match="a negative number"):
@@ -108,7 +108,7 @@ async def test_a_burst_takes_all_the_room_there_is() -> None:
     """More than one group's worth in one turn of the loop: as many groups begin as may."""
     work = Work()
     groups = Groups(work, most=2, at_once=3)
-    joined = [asyncio.create_task(groups.join(number)) for number in range(1, 8)]
+    joined = [asyncio.ensure_future(groups.join(number)) for number in range(1, 8)]
     await settle()
     assert work.groups == [[1, 2], [3, 4], [5, 6]]
     work.may_end.set()

@@ -44,6 +44,28 @@ def test_a_line_that_cannot_be_written_stops_nothing() -> None:
     LineLog(FullDisk())("RUN-COMPLETED", run="a-run")
 
 
+@pytest.mark.parametrize("form", ["line", "json"])
+def test_lines_that_wait_are_written_together(form: Literal["line", "json"]) -> None:
+    """In their order, by ``flush`` or before the next line that does not wait."""
+    writes: list[str] = []
+
+    class Told(io.StringIO):
+        def write(self, text: str, /) -> int:
+            writes.append(text)
+            return len(text)
+
+    log = LineLog(Told(), form=form)
+    log.soon("ONE")
+    log.soon("TWO")
+    assert writes == []
+    log("THREE")
+    log.soon("FOUR")
+    log.flush()
+    log.flush()
+    told = [re.findall("[A-Z]{3,}", text) for text in writes]
+    assert told == [["ONE", "TWO", "THREE"], ["FOUR"]]
+
+
 def test_a_line_starts_with_its_word() -> None:
     """Then the pairs, in the order in which they were given."""
     at = datetime(2026, 9, 16, 1, 0, tzinfo=UTC)
