@@ -180,7 +180,7 @@ def _asked_once(stood: Stood) -> Iterator[str]:
     plans = [
         note.answered_at
         for note in stood.journal.notes
-        if re.match(r"WRITE_ONCE \S+ plan:", note.text) and "ok" in note.reply and note.answered_at
+        if note.text.startswith("SAVE_PLAN ") and "ok" in note.reply and note.answered_at
     ]
     if not plans or stood.planned.kind.loses_ledger:
         return

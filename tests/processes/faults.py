@@ -77,7 +77,7 @@ BOUNDARIES = (
     Boundary("listing", "github", r"^GET \S+/issues\?state=open"),
     Boundary("snapshot", "ledger", "^WRITE_ONCE .{,200} snapshot:"),
     Boundary("model", "model", "^POST /v1/messages"),
-    Boundary("plan", "ledger", "^WRITE_ONCE .{,200} plan:"),
+    Boundary("plan", "ledger", "^SAVE_PLAN "),
     Boundary("comment claim", "ledger", '^CLAIM .*"kind": "comment"', per_issue=True),
     Boundary("comment", "github", r"^POST \S+/issues/\d+/comments ", per_issue=True),
     Boundary("comment record", "ledger", '^ACKNOWLEDGE .*"kind": "comment"', per_issue=True),

@@ -30,7 +30,7 @@ from ledger.effect_scripts import ACKNOWLEDGE, CLAIM
 from ledger.errors import LedgerUnavailableError
 from ledger.lease import _ACQUIRE
 from ledger.ledger import open_ledger
-from ledger.run_scripts import SAVE, SAVE_EFFECTS, WRITE_ONCE
+from ledger.run_scripts import SAVE, SAVE_EFFECTS, SAVE_PLAN, WRITE_ONCE
 from ledger.scripts import PRELUDE
 from ledger.timing import LedgerTiming
 from process.log import LineLog
@@ -66,6 +66,7 @@ BOUNDS = {
 SCRIPTS = {
     "ACQUIRE": _ACQUIRE,
     "WRITE_ONCE": WRITE_ONCE,
+    "SAVE_PLAN": SAVE_PLAN,
     "CLAIM": CLAIM,
     "ACKNOWLEDGE": ACKNOWLEDGE,
     "SAVE_EFFECTS": SAVE_EFFECTS,

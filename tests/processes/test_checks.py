@@ -146,7 +146,7 @@ def _under_an_old_fence(what: Stood) -> Stood:
 
 
 def _asked_again(what: Stood) -> Stood:
-    noted = what.journal.asked("ledger", f"WRITE_ONCE lease:{RUN} plan:{RUN} token 1 epoch blob")
+    noted = what.journal.asked("ledger", f"SAVE_PLAN lease:{RUN} plan:{RUN} token 1 epoch blob")
     what.journal.answered(noted, "*2\r\n$2\r\nok\r\n")
     what.journal.asked("model", "POST /v1/messages {}")
     return what
