@@ -1,7 +1,8 @@
 """``POST /cron/{job_key}``: a scheduler of one's own may ring, instead of the clock or beside it.
 
-It enqueues the same jobs as the clock, with the same ids, for all repositories that are installed,
-or for one (``?repository=owner/name``); for the newest window that is due, or for one that is named
+It enqueues the same jobs as the clock, with the same ids, for all repositories that are installed
+(one whose policy has no such job costs a look at its policy), or for one
+(``?repository=owner/name``); for the newest window that is due, or for one that is named
 (``?window=2026-09-16``). Asking twice is harmless.
 
 =====  ===========================================================================================
@@ -27,10 +28,10 @@ from bot.enqueue import Link, window_job
 from ledger.errors import LedgerUnavailableError
 from ledger.records import RepositoryRecord
 from process.log import Log
-from triage.identifiers import JobKey
+from triage.identifiers import SCHEDULED, JobKey
 from triage.window import window_named
 
-JOBS: Final = (JobKey.DAILY,)
+JOBS: Final = SCHEDULED
 """The jobs that have windows; the others are started by what happens on GitHub."""
 
 _WINDOW = re.compile(r"\d{4}-(\d{2}-\d{2}(T\d{2})?|W\d{2})", re.ASCII)
@@ -86,7 +87,7 @@ class Cron:
         try:
             records = await self._records(repository)
             if window is not None:
-                records = _with_window(records, window, now)
+                records = _with_window(job, records, window, now)
             jobs = [
                 window_job(job, record.id, window, now=now, slot_seconds=self._slot_seconds)
                 for record in records
@@ -127,24 +128,25 @@ def _job(name: str) -> JobKey:
 
 
 def _with_window(
-    records: Sequence[RepositoryRecord], window: str, now: datetime
+    job: JobKey, records: Sequence[RepositoryRecord], window: str, now: datetime
 ) -> list[RepositoryRecord]:
-    """Those whose schedule has the window, and has it now; a policy that is not known yet, the
-    worker will read. Refuses where there are repositories and none has it."""
+    """Those where the job's schedule has the window, and has it now; where the job is not known
+    yet, the worker reads the policy. Refuses where there are repositories and none has it."""
     if not _WINDOW.fullmatch(window):
         raise _RefusedError(400, f"a window looks like {_WINDOW_FORMS}")
-    problems = [(record, _problem(record, window, now)) for record in records]
+    problems = [(record, _problem(job, record, window, now)) for record in records]
     fitting = [record for record, problem in problems if not problem]
     if problems and not fitting:
         raise _RefusedError(400, problems[0][1])
     return fitting
 
 
-def _problem(record: RepositoryRecord, window: str, now: datetime) -> str:
-    if record.policy is None:
+def _problem(job: JobKey, record: RepositoryRecord, window: str, now: datetime) -> str:
+    policy = record.policy_of(job)
+    if policy is None:
         return ""
     try:
-        due_at = window_named(record.policy.schedule.schedule(), window).due_at
+        due_at = window_named(policy.schedule.schedule(), window).due_at
     except ValueError as error:
         return str(error)
     return "" if due_at <= now else f"window {window} is not due before {due_at.isoformat()}"

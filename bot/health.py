@@ -107,19 +107,34 @@ class LedgerMetrics(Collector):
         )
         usage = {name: value for name, value in counts.cost.items() if name != DOLLARS}
         yield _counters("retriage_model_usage", "Sessions, turns and tokens", "unit", usage)
+        yield CounterMetricFamily(
+            "retriage_resume_link_broken",
+            "Resumed reviews whose answer was not continuous",
+            counts.broken_links,
+        )
+        yield CounterMetricFamily(
+            "retriage_agent_denials", "Calls of tools that the agent was denied", counts.denials
+        )
         yield GaugeMetricFamily("retriage_queue_jobs", "Jobs that wait", self._waiting)
         yield GaugeMetricFamily("retriage_due", "What is to fall due", counts.due)
-        yield self._completed()
-
-    def _completed(self) -> Metric:
-        completed = GaugeMetricFamily(
+        yield _of_places(
+            "retriage_review_recall_ratio",
+            "Of the last review's findings, the share that the newest completed one recalled",
+            counts.recalled,
+        )
+        yield _of_places(
             "retriage_last_completed_window_timestamp",
             "When a window was last completed, in seconds since 1970: standing still is the alarm",
-            labels=["repository", "job"],
+            {place: at.timestamp() for place, at in counts.completed.items()},
         )
-        for place, at in sorted(self._counts.completed.items()):
-            completed.add_metric(place, at.timestamp())
-        return completed
+
+
+def _of_places(name: str, text: str, values: Mapping[tuple[str, str], float]) -> Metric:
+    """By repository and job."""
+    family = GaugeMetricFamily(name, text, labels=["repository", "job"])
+    for place, value in sorted(values.items()):
+        family.add_metric(place, value)
+    return family
 
 
 def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:

@@ -19,6 +19,7 @@ app = typer.Typer(
         retriage demo                          everything, on this machine
         retriage run acme/api --mode observe   a report, no write
         retriage run acme/api                  one window, once
+        retriage run --job nightly-repo-review ./api
         retriage runs                          what became of it
         retriage check .github/retriage.yml    is the policy right?
     """,
@@ -26,7 +27,6 @@ app = typer.Typer(
 
 
 Json = Annotated[bool, typer.Option("--json", help="Answer with JSON.")]
-Repository = Annotated[str, typer.Argument(metavar="OWNER/REPO", show_default=False)]
 
 
 def _version(wanted: bool) -> None:
@@ -75,13 +75,27 @@ def demo(context: typer.Context) -> None:
         retriage run acme/api --mode observe
         retriage run acme/api --window 2026-09-16
         retriage run acme/api --json | jq .status
+        retriage run --job nightly-repo-review ./api
     """,
 )
 def run(
-    repository: Repository,
+    repository: Annotated[
+        str,
+        typer.Argument(
+            metavar="REPOSITORY",
+            help="OWNER/REPO, or a folder that is a clone of it, like ./api. What is read is what "
+            "GitHub has, never the folder.",
+            show_default=False,
+        ),
+    ],
     *,
     job: Annotated[
-        str, typer.Option(metavar="JOB", help="Which job of the policy.")
+        str,
+        typer.Option(
+            metavar="JOB",
+            help="Which job of the policy: daily-issue-triage, nightly-repo-review or "
+            "resource-watch.",
+        ),
     ] = "daily-issue-triage",
     window: Annotated[
         str | None,
@@ -95,7 +109,8 @@ def run(
         str | None,
         typer.Option(
             metavar="MODE",
-            help="How far to go: observe, label or comment. Default: as the policy says.",
+            help="How far to go: observe, label or comment; a review: observe or comment; a "
+            "watch: observe. Default: as the policy says.",
             show_default=False,
         ),
     ] = None,
@@ -123,6 +138,7 @@ def run(
     epilog="""
         retriage runs
         retriage runs --status needs-review
+        retriage runs --job nightly-repo-review
         retriage runs --repository acme/api --json
     """,
 )
@@ -136,6 +152,15 @@ def runs(
         str | None,
         typer.Option(metavar="OWNER/REPO", help="Only this repository.", show_default=False),
     ] = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB",
+            help="Only this job. A review is listed with its verdict and what it recalled of the "
+            "review before.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
     json: Json = False,
 ) -> None:
@@ -144,7 +169,7 @@ def runs(
     Then what failed, then the newest."""
     from cli.listing import Filter, list_runs
 
-    raise typer.Exit(list_runs(Filter(status, repository, limit), as_json=json))
+    raise typer.Exit(list_runs(Filter(status, repository, job, limit), as_json=json))
 
 
 @app.command(

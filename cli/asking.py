@@ -3,16 +3,16 @@
 Each thing that is missing is one line with the way out.
 """
 
-import re
 from dataclasses import dataclass
 
 from cli.checking import policy_lines
+from cli.clones import named
 from cli.failures import Code, CommandError
-from cli.options import did_you_mean
+from cli.jobs import job_named, mode_named
 from cli.terminal import at, clean
 from ledger.records import RepositoryRecord
 from triage.contract import RunInputs
-from triage.identifiers import JobKey, Mode
+from triage.identifiers import SCHEDULED, JobKey, Mode
 from triage.policy import PolicyError, merged, read_policy
 from worker.ports import Gone, Place, Ports, ReadFailed
 from worker.recovery import remember_place
@@ -20,8 +20,6 @@ from worker.settings import Process, Settings, read_settings
 from worker.windows import Ask, inputs_of, refreshed, slot_of
 
 POLICY = ".github/retriage.yml"
-_FULL_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-_ADDRESS = re.compile(r"(?:https?://[^/]+/|git@[^:]+:)?([\w.-]+/[\w.-]+?)(?:\.git)?/?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +44,12 @@ class Wanted:
 
 def prepared(wish: Wish) -> tuple[Wanted, Settings]:
     """What is wanted and the settings for it. Raises CommandError and SettingsError."""
-    wanted = _understood(wish)
+    job = job_named(wish.job, SCHEDULED)
+    mode = None if wish.mode is None else mode_named(wish.mode, job)
     settings = read_settings(Process.RUN)
+    wanted = Wanted(named(wish.repository, settings.github_api_url), job, wish.window, mode)
     _may(wanted.mode, settings)
     return wanted, settings
-
-
-def _understood(wish: Wish) -> Wanted:
-    return Wanted(_repository(wish.repository), _job(wish.job), wish.window, _mode(wish.mode))
-
-
-def _repository(text: str) -> str:
-    """``OWNER/REPO``; an address of it is understood too."""
-    if _FULL_NAME.fullmatch(text):
-        return text
-    address = _ADDRESS.fullmatch(text)
-    if address is None:
-        raise CommandError(f"{clean(text)!r} is no repository: write OWNER/REPO, like acme/api")
-    return address.group(1)
-
-
-def _job(text: str) -> JobKey:
-    if text == JobKey.RETRIAGE:
-        raise CommandError(f"--job {text} is started on an issue, by the comment /retriage")
-    try:
-        return JobKey(text)
-    except ValueError as error:
-        hint = did_you_mean(text, [JobKey.DAILY]) or f"; there is {JobKey.DAILY}"
-        raise CommandError(f"--job {clean(text)!r} is no job{hint}") from error
-
-
-def _mode(text: str | None) -> Mode | None:
-    try:
-        return None if text is None else Mode(text)
-    except ValueError as error:
-        known = [str(mode) for mode in Mode]
-        raise CommandError(
-            f"--mode {clean(text or '')!r} is none of {', '.join(known)}"
-            f"{did_you_mean(text or '', known)}"
-        ) from error
 
 
 def _may(mode: Mode | None, settings: Settings) -> None:
@@ -107,18 +72,19 @@ async def inputs_for(wanted: Wanted, settings: Settings, ports: Ports) -> RunInp
         if settings.may_write:  # a person's issues are not the bot's
             await ports.ledger.repositories.add_bot_id(await ports.reader.bot_user_id())
         record = await refreshed(await remember_place(place, ports), ports)
-        if record.policy is None:
-            raise await _without_policy(record, place, ports)
+        policy = record.policy_of(wanted.job)
+        if policy is None:
+            raise await _without_policy(wanted.job, record, place, ports)
     except ReadFailed as failure:
         raise unreadable(failure, settings) from failure
-    _may(wanted.mode or record.policy.mode, settings)
+    _may(wanted.mode or policy.mode, settings)
     now = ports.clock.now()
     try:
-        slot = slot_of(record.policy, wanted.window, now)
+        slot = slot_of(policy, wanted.window, now)
     except ValueError as error:
         raise CommandError(f"--window: {clean(str(error))}") from error
     if slot.due_at > now:
-        due = at(slot.due_at, record.policy.schedule.timezone)
+        due = at(slot.due_at, policy.schedule.timezone)
         raise CommandError(f"--window: {slot.key} is not due before {due}")
     return await inputs_of(record, wanted.job, slot, Ask(by="hand", mode=wanted.mode), ports)
 
@@ -135,12 +101,18 @@ async def _place(name: str, settings: Settings, ports: Ports) -> Place:
     raise CommandError(f"{name} was not found, or GITHUB_TOKEN may not see it: check both")
 
 
-async def _without_policy(record: RepositoryRecord, place: Place, ports: Ports) -> CommandError:
-    """There is no file, or a broken one and none that was good before."""
+async def _without_policy(
+    job: JobKey, record: RepositoryRecord, place: Place, ports: Ports
+) -> CommandError:
+    """There is no file, or one without the job, or a broken one and none that was good before."""
+    example = "an example: retriage check --example"
+    jobs = [str(other) for other in SCHEDULED if record.policy_of(other) is not None]
+    if not record.policy_notice and not jobs:
+        return CommandError(f"{record.full_name} has no policy: add {POLICY} to it; {example}")
     if not record.policy_notice:
         return CommandError(
-            f"{record.full_name} has no policy: add {POLICY} to it; an example: retriage check "
-            "--example"
+            f"the policy of {record.full_name} has no {job}, only {', '.join(jobs)}: add it to "
+            f"{POLICY}; {example}"
         )
     try:
         organisation, own = await ports.reader.policy(place)

@@ -38,8 +38,10 @@ def example_text() -> str:
 
 
 def effective(policy: Policy) -> str:
-    """Every setting, defaults included."""
-    return yaml.safe_dump(policy.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    """Every setting of the file's jobs, defaults included."""
+    whole = policy.model_dump(mode="json", by_alias=True)
+    jobs = {name: settings for name, settings in whole["jobs"].items() if settings is not None}
+    return yaml.safe_dump({"jobs": jobs}, sort_keys=False, allow_unicode=True)
 
 
 def _checked(file: Path) -> Policy:

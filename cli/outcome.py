@@ -16,7 +16,7 @@ from cli.showing import contract_of
 from cli.terminal import at, clean, clean_lines, seconds, shown
 from ledger.records import Look
 from triage.contract import RunInputs, Status
-from triage.identifiers import DedupeKey, Mode
+from triage.identifiers import DedupeKey, JobKey, Mode
 from worker.stages.settling import RunReport
 
 CODES: Mapping[Status, Code] = {
@@ -116,15 +116,19 @@ def _details(outcome: Outcome) -> list[str]:
 
 def _next(outcome: Outcome) -> str:
     report, inputs = outcome.report, outcome.inputs
+    key = DedupeKey.parse(report.dedupe_key)
     match report.status:
-        case None | Status.WAITING | Status.FAILED_BEFORE_WRITE | Status.FAILED_AFTER_WRITE:
+        case None | Status.WAITING | Status.FAILED_BEFORE_WRITE | Status.FAILED_AFTER_WRITE if (
+            key.job is not JobKey.RETRIAGE and not key.forced
+        ):
             return f"Again: {again(inputs)}"
         case _:
             return f"Evidence: retriage show {report.dedupe_key}"
 
 
 def again(inputs: RunInputs) -> str:
-    """The command that asks for the same run."""
-    window = DedupeKey.parse(inputs.dedupe_key).window
+    """The command that asks for the same run of a window."""
+    key = DedupeKey.parse(inputs.dedupe_key)
+    job = f" --job {key.job}" if key.job is not JobKey.DAILY else ""
     mode = f" --mode {inputs.mode}" if inputs.mode is not inputs.policy.mode else ""
-    return f"retriage run {clean(inputs.repository)} --window {window}{mode}"
+    return f"retriage run {clean(inputs.repository)}{job} --window {key.window}{mode}"

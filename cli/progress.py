@@ -13,11 +13,11 @@ from typing import Any, Self, cast
 from rich.console import Console
 from rich.status import Status as Spinner
 
-from cli.terminal import hour
+from cli.steps import plan_said, snapshot_said
+from ledger.memory import Promotion
 from ledger.records import Claim, Due, Lease
 from triage.contract import Evidence, RunEffect, RunInputs, RunRecord
-from triage.effects import derive
-from triage.identifiers import EffectKind, Mode, digest_of
+from triage.identifiers import Mode
 from triage.plan import Plan
 from triage.snapshot import Snapshot
 from worker.ports import Effects, Log, Ports, Runs
@@ -36,7 +36,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._spinner = self._console.status("Reading the issues")
+            self._spinner = self._console.status("Reading")
             self._spinner.start()
         return self
 
@@ -54,12 +54,7 @@ class Progress:
         if self._snapshot is not None or snapshot.dedupe_key != self._inputs.dedupe_key:
             return
         self._snapshot = snapshot
-        cutoff = hour(snapshot.query_cutoff, self._inputs.policy.schedule.timezone)
-        base = f", base {snapshot.base_commit[:7]}" if snapshot.base_commit else ""
-        left = f", {snapshot.left_over} left for the next run" if snapshot.left_over else ""
-        self._say(
-            "Snapshot", f"{_count(len(snapshot.issues), 'issue')}{left}, cut-off {cutoff}{base}"
-        )
+        self._say("Snapshot", snapshot_said(snapshot, self._inputs))
         self._move("Asking the model")
 
     def plan(self, plan: Plan) -> None:
@@ -67,16 +62,7 @@ class Progress:
         if self._planned or self._snapshot is None:
             return
         self._planned = True
-        effects = derive(plan, self._snapshot, self._inputs)
-        labels = sum(len(item.labels) for item in effects if item.kind is EffectKind.LABELS)
-        comments = sum(item.kind is EffectKind.COMMENT for item in effects)
-        held = f", {len(plan.held)} held" if plan.held else ""
-        self._say(
-            "Plan",
-            f"p{digest_of(plan.model_dump(mode='json'))[:4]}: "
-            f"{_count(len(plan.decisions), 'issue')}, {_count(labels, 'label')}, "
-            f"{_count(comments, 'comment')}{held}  ~${plan.cost.estimated_usd:.3f}",
-        )
+        self._say("Plan", plan_said(plan, self._snapshot, self._inputs))
         self._move("Writing")
 
     def settled(self, run: RunRecord) -> None:
@@ -154,8 +140,8 @@ class _WatchedRuns:
             self._progress.snapshot(stands)
         return stands
 
-    async def save_plan(self, lease: Lease, plan: Plan) -> Plan:
-        stands = await self._runs.save_plan(lease, plan)
+    async def save_plan(self, lease: Lease, plan: Plan, staged: Promotion | None = None) -> Plan:
+        stands = await self._runs.save_plan(lease, plan, staged)
         self._progress.plan(stands)
         return stands
 
@@ -183,7 +169,3 @@ class _WatchedEffects:
     async def acknowledge(self, claim: Claim, effect: RunEffect) -> None:
         await self._effects.acknowledge(claim, effect)
         self._progress.answered()
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

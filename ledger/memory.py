@@ -22,8 +22,7 @@ class StagedSession:
     """The copy of a session that one attempt works on.
 
     It begins with the first ``length`` entries of ``session_id``; with nothing where there is no
-    session to resume. ``name`` is its own: the lease's fence, and a number where an attempt asks
-    more than once.
+    session to resume. ``name`` is its own: the lease's fence and a random word.
     """
 
     repository_id: int
@@ -65,7 +64,8 @@ class _Frozen(BaseModel):
 
 
 class Recall(_Frozen):
-    """What a resumed run recalled: ``recalled`` of the ``prior`` findings, ``current`` now."""
+    """What a run that was to know the review before it recalled: ``recalled`` of the ``prior``
+    findings, ``current`` now. ``same_session`` only where it was resumed."""
 
     run: str
     at: datetime
@@ -122,7 +122,7 @@ class ReviewState(_Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """What is kept of a review together with its plan: its state, its recall where it resumed, and
+    """What is kept of a review together with its plan: its state, its recall where it had one, and
     the copy that becomes ``state.session_id`` (None: no session is kept).
 
     ``state.session_length`` is what ``Sessions.length`` says of the copy once the session is over.

@@ -14,10 +14,20 @@ from pydantic import TypeAdapter
 from ledger.codec import parsed, raw, text
 from ledger.connection import answered
 from ledger.records import Report, RepositoryRecord
+from ledger.scripts import Script
 from ledger.timing import LedgerTiming, milliseconds
 from triage.identifiers import JobKey
 
 _REPORT = TypeAdapter(Report)
+
+# KEYS: the report. ARGV: it as it was read, empty where there was none; as it is to be; for how
+# long. Asked again it is kept, and nothing more.
+KEEP_REPORT = """
+local stands = redis.call('GET', KEYS[1]) or ''
+if stands ~= ARGV[1] and stands ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+"""
 
 
 class Repositories:
@@ -26,6 +36,7 @@ class Repositories:
     def __init__(self, redis: redis.asyncio.Redis, timing: LedgerTiming) -> None:
         self._redis = redis
         self._retention = milliseconds(timing.retention)
+        self._keep_report = Script(redis, KEEP_REPORT)
 
     async def get(self, repository_id: int) -> RepositoryRecord | None:
         """The record, or None."""
@@ -58,7 +69,8 @@ class Repositories:
 
     async def save(self, record: RepositoryRecord, was: RepositoryRecord | None = None) -> None:
         """Write what differs from ``was``, as it was read: what somebody else changed meanwhile
-        stands. One that is no longer active leaves the counts of what was last completed and recalled."""
+        stands. One that is no longer active leaves the counts of what was last completed and
+        recalled."""
         before, after = _fields(was) if was is not None else {}, _fields(record)
         changed = {name: value for name, value in after.items() if before.get(name) != value}
         if not changed:
@@ -115,14 +127,12 @@ class Repositories:
         with answered():
             await self._redis.sadd("bot:ids", str(user_id))
 
-    async def save_report(self, report: Report) -> None:
-        """Keep an observe run's artifact, for one retention."""
-        with answered():
-            await self._redis.set(
-                f"report:{report.path}",
-                TypeAdapter(dict[str, str]).dump_json(asdict(report)),
-                px=self._retention,
-            )
+    async def save_report(self, report: Report, was: Report | None = None) -> bool:
+        """Keep the artifact of a run that writes nothing else, for one retention, in the place of
+        ``was``. False where another stands there by now: then nothing happens."""
+        before, after = b"" if was is None else _packed(was), _packed(report)
+        args: list[str | bytes | float] = [before, after, self._retention]
+        return bool(await self._keep_report([f"report:{report.path}"], args))
 
     async def report(self, path: str) -> Report | None:
         """The artifact of a window."""
@@ -155,3 +165,7 @@ def _record(stored: Mapping[str | bytes, str | bytes]) -> RepositoryRecord | Non
         return None
     fields = ",".join(f'"{text(name)}":{text(value)}' for name, value in stored.items())
     return parsed(RepositoryRecord, f"{{{fields}}}")
+
+
+def _packed(report: Report) -> bytes:
+    return TypeAdapter(dict[str, str]).dump_json(asdict(report))

@@ -1,5 +1,5 @@
 """What is remembered of reviews and watches: ``review:{repository}``, ``watch:{repository}``, and
-``review:{repository}:recall``, the figures of the last runs that resumed.
+``review:{repository}:recall``, the figures of the last runs that were to know the one before.
 
 A review is a hash: ``record`` is its state, packed; ``fence``, ``session`` and ``length`` stand
 beside it for the scripts, ``cleared`` where the session was given up since.
@@ -99,12 +99,12 @@ def review_key(repository_id: int, family: Family = Family.REVIEW) -> str:
 
 
 def recall_key(repository_id: int, family: Family = Family.REVIEW) -> str:
-    """Where the figures of its resumed runs are, newest first."""
+    """Where the figures of recall are, newest first."""
     return f"{review_key(repository_id, family)}:recall"
 
 
 class Reviews:
-    """The last review of each repository, and how well resumed runs recalled the one before."""
+    """The last review of each repository, and how well each recalled the one before."""
 
     def __init__(self, redis: redis.asyncio.Redis) -> None:
         self._redis = redis
@@ -128,7 +128,7 @@ class Reviews:
         return state.model_copy(update=update)
 
     async def recalls(self, repository_id: int, limit: int = RECALLS_KEPT) -> tuple[Recall, ...]:
-        """The figures of the last runs that resumed, newest first."""
+        """The figures of the last runs that were to know the one before, newest first."""
         with answered():
             found: Any = await self._redis.lrange(recall_key(repository_id), 0, limit - 1)
         return tuple(parsed(Recall, item) for item in found)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.processes.fleet import fleet
+from tests.processes.fleet import POLICY, fleet
 from triage.contract import Status
 from triage.policy import read_policy
 from worker.policy_file import parse_policy
@@ -15,6 +15,10 @@ from worker.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+REVIEW = """\
+  nightly-repo-review:
+    schedule: {every: daily, at: "00:00", timezone: UTC}
+"""
 OF_THE_BOT = {"HOST", "RETRIAGE_TICK_SECONDS"}
 
 
@@ -40,6 +44,7 @@ def test_the_policy_example_is_a_policy() -> None:
     assert block is not None
     lines = [line.removeprefix("   ") for line in block[1].splitlines()]
     policy = read_policy(parse_policy("\n".join(lines).encode()))
+    assert policy.triage is not None
     assert set(policy.triage.labels) == {"bug", "enhancement", "question"}
 
 
@@ -59,8 +64,9 @@ def test_the_terminal_examples_run() -> None:
     """`retriage run`, `runs` and `show` do what the README shows, one after the other."""
     section = README.partition("## At a terminal")[2].partition("\n## ")[0]
     commands = re.findall(r"^\$ retriage (.*)$", section, re.MULTILINE)
-    assert len(commands) == 4
+    assert len(commands) == 6
     with fleet([("Crash on an empty file", "It crashes with a traceback.")]) as run:
+        run.github.put_file("acme/api", ".github/retriage.yml", POLICY + REVIEW)
         run.github.install("retriage", "acme", ["acme/api"])
         for command in commands:
             keys = [item.inputs.dedupe_key for item in run.runs()]

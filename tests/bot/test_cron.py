@@ -12,12 +12,14 @@ from ledger.records import Due, RepositoryRecord
 from ledger.server import EmbeddedServer
 from tests.bot.receiver import CRON_SECRET, Receiver, called, queued, receiving, worked_off
 from triage.identifiers import JobKey
-from triage.policy import JobPolicy
+from triage.policy import JobPolicy, Resource, ResourceKind, ReviewPolicy, WatchPolicy
 from triage.window import Every
 
 NOON = datetime(2026, 9, 16, 12, tzinfo=UTC)
 DAILY = "daily-issue-triage"
+REVIEW, WATCH = "nightly-repo-review", "resource-watch"
 POLICY = JobPolicy(labels={"bug": "Something does not work"})
+RELEASES = Resource(name="a", url="https://a.example/feed", kind=ResourceKind.FEED)
 ENSURE = "worker.jobs.ensure_window"
 
 
@@ -121,12 +123,47 @@ async def test_repositories_of_different_schedules(receiver: Receiver, redis_url
     assert called(redis_url) == [(ENSURE, (DAILY, 1, "2026-09-15"))]
 
 
+async def test_each_job_has_windows_of_its_own(receiver: Receiver, redis_url: str) -> None:
+    """By its own schedule; a repository where the job is not known yet, the worker looks at."""
+    weekly = POLICY.schedule.model_copy(update={"every": Every.WEEKLY})
+    hourly = POLICY.schedule.model_copy(update={"every": Every.HOURLY})
+    watch = WatchPolicy(schedule=hourly, resources=(RELEASES,))
+    await know(
+        receiver,
+        repository(1, policy=None, review=ReviewPolicy(schedule=weekly)),
+        repository(2, watch=watch),
+    )
+    assert (await receiver.ring(REVIEW)).json() == {
+        "outcome": "accepted",
+        "known": 2,
+        "enqueued": 2,
+    }
+    answer = await receiver.ring(f"{REVIEW}?repository=acme/r1&window=2026-W37")
+    assert answer.json()["enqueued"] == 1
+    answer = await receiver.ring(f"{WATCH}?repository=acme/r2&window=2026-09-16T11")
+    assert answer.json()["enqueued"] == 1
+    assert called(redis_url) == [
+        (ENSURE, (REVIEW, 1, None)),
+        (ENSURE, (REVIEW, 2, None)),
+        (ENSURE, (REVIEW, 1, "2026-W37")),
+        (ENSURE, (WATCH, 2, "2026-09-16T11")),
+    ]
+    for asked, wrong in (
+        (f"{REVIEW}?repository=acme/r1", "2026-09-16"),
+        (f"{WATCH}?repository=acme/r2", "2026-09-16T13"),
+        (f"{DAILY}?repository=acme/r2", "2026-W37"),
+    ):
+        assert (await receiver.ring(f"{asked}&window={wrong}")).status_code == 400
+
+
 @pytest.mark.parametrize("job", ["issue-retriage", "nonsense", "Daily-Issue-Triage"])
 async def test_an_unknown_job(receiver: Receiver, job: str) -> None:
     """404, with those that there are; a command's job has no windows."""
     answer = await receiver.ring(job)
     assert answer.status_code == 404
-    assert answer.json()["reason"] == "no such job with windows; there is daily-issue-triage"
+    assert answer.json()["reason"] == (
+        "no such job with windows; there is daily-issue-triage, nightly-repo-review, resource-watch"
+    )
 
 
 async def test_an_unknown_repository(receiver: Receiver) -> None:

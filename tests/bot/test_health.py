@@ -104,6 +104,9 @@ def test_what_is_counted() -> None:
         cost={"estimated_usd": 0.31, "turns": 9},
         completed={("acme/api", "daily-issue-triage"): at},
         due=4,
+        recalled={("acme/api", "nightly-repo-review"): 0.75},
+        broken_links=2,
+        denials=3,
     )
     registry = CollectorRegistry()
     registry.register(LedgerMetrics(counts, waiting=3))
@@ -120,6 +123,9 @@ def test_what_is_counted() -> None:
         ("retriage_github_requests_total", "write"): 30,
         ("retriage_model_cost_estimated_usd_total",): 0.31,
         ("retriage_model_usage_total", "turns"): 9,
+        ("retriage_review_recall_ratio", "nightly-repo-review", "acme/api"): 0.75,
+        ("retriage_resume_link_broken_total",): 2,
+        ("retriage_agent_denials_total",): 3,
         ("retriage_queue_jobs",): 3,
         ("retriage_due",): 4,
         ("retriage_last_completed_window_timestamp", *job): at.timestamp(),

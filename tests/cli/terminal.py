@@ -113,9 +113,10 @@ class World:
     terminal: Terminal
 
     def writes(self) -> list[str]:
-        """Requests that would have changed something, tokens apart."""
+        """Requests that would have changed something; tokens and git's reading are none."""
         sent = [item for item in self.github.requests() if item.method != "GET"]
-        return [f"{item.method} {item.path}" for item in sent if "access_tokens" not in item.path]
+        reads = ("access_tokens", "git-upload-pack")
+        return [f"{item.method} {item.path}" for item in sent if not item.path.endswith(reads)]
 
     def bot_comments(self) -> int:
         """How many comments of the bot there are."""

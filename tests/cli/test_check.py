@@ -21,6 +21,21 @@ def test_the_example_passes_and_its_settings_are_shown(bare: Terminal) -> None:
     assert {name for name in named if f"{name}:" not in shown} == set()
 
 
+def test_the_jobs_in_its_comments_pass_too(bare: Terminal) -> None:
+    """Whoever takes the ``#`` away has all three."""
+    shown = bare.type("check", "--example").out
+    file = bare.folder / "retriage.yml"
+    sentence = "  # What changed in these, in a report; nothing else is fetched.\n"
+    above, _, below = shown.replace(sentence, "").partition("  # nightly-repo-review:\n")
+    uncommented = f"  nightly-repo-review:\n{below}".replace("\n  # ", "\n  ")
+    file.write_text(above + uncommented.replace("  #   schedule", "    schedule"))
+    ended = bare.type("check", str(file))
+    assert ended.code == 0, ended.err
+    jobs = yaml.safe_load(ended.out)["jobs"]
+    assert jobs["nightly-repo-review"]["memory"] == "resume"
+    assert [item["kind"] for item in jobs["resource-watch"]["resources"]] == ["feed"]
+
+
 def test_each_error_has_its_line(bare: Terminal) -> None:
     """Like a compiler's: an editor finds the place."""
     file = bare.folder / "broken.yml"

@@ -1,11 +1,13 @@
 """Processes: nothing is left behind, whatever ends a run, and a folder has one user."""
 
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +83,32 @@ def test_one_user_for_a_folder_and_no_process_after_a_kill(here: World) -> None:
     time.sleep(float(here.terminal.settings["RETRIAGE_LEASE_SECONDS"]))
     assert here.terminal.type("run", REPOSITORY).code == 0
     assert here.bot_comments() == 3
+
+
+def test_the_ledger_dies_on_the_way(here: World) -> None:
+    """1, and one line that says why there is no other: the lease is lost, and nothing more is
+    written. The same command goes on."""
+    with at_work(here) as run:
+        started = [(pid, _command(pid)) for pid in run.children]
+        (server,) = [pid for pid, command in started if "valkey-server" in command]
+        os.kill(server, signal.SIGKILL)
+        out, err = run.process.communicate(timeout=30)
+        assert (run.process.returncode, out) == (1, "")
+        last = err.splitlines()[-1]
+        assert last.startswith("RUN-REFUSED run=daily-issue-triage:")
+        assert "the lease was lost on the way" in last
+        assert run.left_over() == set()
+    time.sleep(float(here.terminal.settings["RETRIAGE_LEASE_SECONDS"]))
+    assert here.terminal.type("run", REPOSITORY).code == 0
+    assert here.bot_comments() == 3
+
+
+def _command(pid: int) -> str:
+    """How a process was started; empty for one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cli.failures import Code, CommandError, explained
-from cli.outcome import CODES
+from cli.outcome import CODES, again
 from cli.terminal import LOOKS, SENTENCES, at, clean, clean_lines, seconds
 from ledger.errors import DataFolderInUseError, LeaseLost, LedgerCorruptError, ServerStartError
+from tests.ledger.samples import run
 from triage.contract import Status
+from triage.identifiers import Mode
 
 NINE = datetime(2026, 9, 16, 1, tzinfo=UTC)
 
@@ -73,3 +75,17 @@ def test_expected_failures(error: BaseException, code: int, said: str) -> None:
     told = explained(error)
     assert told.code == code
     assert said in str(told)
+
+
+@pytest.mark.parametrize(
+    ("job", "mode", "words"),
+    [
+        ("daily-issue-triage", Mode.OBSERVE, "--window 2026-09-16"),
+        ("daily-issue-triage", Mode.LABEL, "--window 2026-09-16 --mode label"),
+        ("nightly-repo-review", Mode.OBSERVE, "--job nightly-repo-review --window 2026-09-16"),
+    ],
+)
+def test_the_command_that_asks_again(job: str, mode: Mode, words: str) -> None:
+    """It names what is not taken for granted."""
+    inputs = run(f"{job}:R7:2026-09-16:p0000000a").inputs.model_copy(update={"mode": mode})
+    assert again(inputs) == f"retriage run acme/API {words}"

@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from ledger.records import Due, DueKind, RepositoryRecord
 from tests.ledger.places import AnyLedger, Place
 from tests.ledger.samples import NOON, OTHER_RUN, REPOSITORY, RUN, effect, run, start
-from triage.contract import Evidence, Status
+from triage.contract import Evidence, ReviewFigures, RunRecord, Status
+from triage.findings import Link, ReviewVerdict
 
 
 async def test_an_empty_ledger_counts_nothing(ledger: AnyLedger) -> None:
@@ -45,6 +47,51 @@ async def test_a_window_is_last_completed_where_the_app_still_is(
     assert (await ledger.counters.snapshot()).completed == last
     await ledger.repositories.save(record.model_copy(update={"active": False}))
     assert (await ledger.counters.snapshot()).completed == {}
+
+
+def _reviewed(key: str = RUN, *, broken: bool = False, prior: int = 4, **fields: Any) -> RunRecord:
+    """A run whose answer recalled three findings."""
+    link = Link(
+        same_session=True,
+        prior_review_id_echoed=not broken,
+        recalled=min(3, prior),
+        prior=prior,
+        current=3,
+        broken=("another review",) if broken else (),
+    )
+    return run(key, review=ReviewFigures(verdict=ReviewVerdict.CONCERNS, link=link), **fields)
+
+
+async def test_recall_is_that_of_the_newest_completed_run(ledger: AnyLedger) -> None:
+    """One with nothing to recall changes nothing; one that failed neither; a repository that the
+    App lost is no alarm."""
+    place = ("acme/API", "daily-issue-triage")
+    lease = await start(ledger)
+    await ledger.runs.settle(lease, _reviewed(status=Status.WAITING), {})
+    assert (await ledger.counters.snapshot()).recalled == {}
+    lease = await start(ledger, token="again")
+    await ledger.runs.settle(lease, _reviewed(status=Status.COMPLETED), {})
+    assert (await ledger.counters.snapshot()).recalled == {place: 0.75}
+    nothing = f"{RUN}:forced-1"
+    lease = await start(ledger, nothing, "nothing")
+    await ledger.runs.settle(lease, _reviewed(nothing, prior=0, status=Status.COMPLETED), {})
+    assert (await ledger.counters.snapshot()).recalled == {place: 0.75}
+    gone = RepositoryRecord(id=REPOSITORY, full_name="acme/API", installation="1", active=False)
+    await ledger.repositories.save(gone)
+    assert (await ledger.counters.snapshot()).recalled == {}
+
+
+async def test_what_was_broken_or_denied_counts_once(ledger: AnyLedger) -> None:
+    """However often its run is saved, and whatever becomes of it."""
+    lease = await start(ledger)
+    await ledger.runs.save(lease, run(denials=2))
+    for _ in range(2):
+        await ledger.runs.save(lease, _reviewed(broken=True, denials=5))
+    await ledger.runs.settle(lease, _reviewed(broken=True, denials=5, status=Status.WAITING), {})
+    lease = await start(ledger, OTHER_RUN, "other")
+    await ledger.runs.settle(lease, _reviewed(OTHER_RUN, denials=1, status=Status.COMPLETED), {})
+    counts = await ledger.counters.snapshot()
+    assert (counts.broken_links, counts.denials) == (1, 6)
 
 
 async def test_runs_are_counted_by_their_present_status(ledger: AnyLedger) -> None:

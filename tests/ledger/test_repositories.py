@@ -77,11 +77,17 @@ async def test_the_bots_ids_are_collected(ledger: AnyLedger) -> None:
 
 
 async def test_a_report_is_kept_by_its_path(ledger: AnyLedger) -> None:
-    """The same window's report replaces it."""
+    """The same window's report takes the place of the one that was read, and of no other: of two
+    that read the same one, the second is told. Asked again after a lost reply it is kept."""
     path = "reports/acme/api/daily-issue-triage/2026-09-16.md"
-    for text in ("first", "second\n字"):
-        await ledger.repositories.save_report(Report(path, text, "run"))
-    assert await ledger.repositories.report(path) == Report(path, "second\n字", "run")
+    first, second = Report(path, "first", "run"), Report(path, "second\n字", "another")
+    assert await ledger.repositories.save_report(first)
+    assert await ledger.repositories.save_report(first)
+    assert not await ledger.repositories.save_report(second)
+    assert await ledger.repositories.report(path) == first
+    assert await ledger.repositories.save_report(second, first)
+    assert not await ledger.repositories.save_report(Report(path, "third", "run"), first)
+    assert await ledger.repositories.report(path) == second
 
 
 async def test_a_part_of_a_record_is_no_record(ledger: AnyLedger) -> None:

@@ -247,6 +247,9 @@ async def test_indexes_follow_the_status(ledger: AnyLedger) -> None:
     assert await keys(status=Status.WAITING, repository="ACME/api") == [late]
     assert await keys(repository="acme/api") == [late, early, OTHER_RUN]
     assert await keys(repository="acme/web") == []
+    assert await keys(job=JobKey.DAILY, limit=2) == [late, early]
+    assert await keys(job=JobKey.DAILY, status=Status.WAITING) == [late]
+    assert await keys(job=JobKey.REVIEW) == []
     window = await ledger.runs.of_window(REPOSITORY, JobKey.DAILY, "2026-09-16")
     assert [str(item.key) for item in window] == [early, late]
 

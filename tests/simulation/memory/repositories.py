@@ -46,7 +46,8 @@ class MemoryRepositories:
 
     async def save(self, record: RepositoryRecord, was: RepositoryRecord | None = None) -> None:
         """Write what differs from ``was``, as it was read: what somebody else changed meanwhile
-        stands. One that is no longer active leaves the counts of what was last completed and recalled."""
+        stands. One that is no longer active leaves the counts of what was last completed and
+        recalled."""
         before = {} if was is None else was.__dict__
         after = sealed(record).__dict__
         changed = {
@@ -97,10 +98,14 @@ class MemoryRepositories:
         """Remember one."""
         self._server.state.bot_ids |= {user_id}
 
-    async def save_report(self, report: Report) -> None:
-        """Keep an observe run's artifact, for one retention."""
+    async def save_report(self, report: Report, was: Report | None = None) -> bool:
+        """Keep the artifact of a run that writes nothing else, for one retention, in the place of
+        ``was``."""
+        if await self.report(report.path) not in (was, report):
+            return False
         expires = self._server.millis + self._retention
         self._server.state.reports[report.path] = Kept(report, expires)
+        return True
 
     async def report(self, path: str) -> Report | None:
         """The artifact of a window."""
