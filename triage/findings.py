@@ -6,6 +6,7 @@ Two ids must not be confused. ``Finding.id`` is ours, derived from what is stabl
 goes on is asked to echo those, and nothing else is known by them.
 """
 
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -116,7 +117,8 @@ class Link(_Frozen):
     """What an answer shows of the review before it.
 
     ``recalled`` of the ``prior`` findings of the last answer were echoed; ``current`` were told
-    now. ``broken`` has the reasons for which the answer is not continuous; empty: it is.
+    now. ``same_session`` is false of a new session that was given the last findings: that breaks
+    nothing. ``broken`` has the reasons for which the answer is not continuous; empty: it is.
     """
 
     same_session: bool
@@ -153,10 +155,10 @@ class Remembered(_Frozen):
     """What the next review needs of this one.
 
     ``findings`` are those that are open or unseen, ``resolved`` the newest resolved ones, for the
-    page. ``told`` are the ids that the model gave in its answer, held findings included. ``tree``
-    is that of ``commit``, ``began`` the one that the session started with. ``recall`` is the share
-    of the findings before it that the answer recalled, None where there was nothing to recall;
-    ``broken`` where it was not continuous.
+    page. ``told`` are the ids that the model gave in its answer, held findings included; ``began``
+    is the tree that the session started with. ``recall`` is the share of the findings before it
+    that the answer recalled, None where there was nothing to recall; ``broken`` where it was not
+    continuous.
     """
 
     review_id: str
@@ -166,7 +168,6 @@ class Remembered(_Frozen):
     findings: tuple[Finding, ...] = ()
     resolved: tuple[Finding, ...] = ()
     told: tuple[str, ...] = ()
-    tree: Tree = Tree()
     began: Tree = Tree()
     recall: float | None = None
     broken: bool = False
@@ -176,18 +177,18 @@ class ReviewInput(_Frozen):
     """The review's part of a snapshot.
 
     ``left_out`` counts, by reason, what the checkout does not hold; ``renames`` maps the old path
-    of a file with findings to its new one; ``session_id`` and ``session_length`` name the session
-    and how much of it counts, only where ``opening`` is resumed.
+    of a file with findings to its new one; ``session_id``, ``session_length`` and ``session_since``
+    name the session, how much of it counts and when it ran cold, only where ``opening`` is resumed.
     """
 
     opening: Opening
     tree: Tree
     left_out: dict[str, int] = {}
-    changed: float | None = None
     renames: dict[str, str] = {}
     prior: Remembered | None = None
     session_id: str | None = None
     session_length: int = Field(default=0, ge=0)
+    session_since: datetime | None = None
 
 
 class Review(_Frozen):
@@ -195,7 +196,7 @@ class Review(_Frozen):
 
     ``findings`` stand gravest first, then by place, whatever their state; ``verdict_note`` says
     what of the model's verdict was corrected; ``ignored`` counts ids of ``resolved`` that the last
-    review had not.
+    review had not. ``instructed``: the files that speak to their reviewer, which the program found.
     """
 
     review_id: str
@@ -206,6 +207,7 @@ class Review(_Frozen):
     told: tuple[str, ...] = ()
     link: Link | None = None
     ignored: int = 0
+    instructed: tuple[str, ...] = ()
 
     def of(self, *states: FindingState) -> tuple[Finding, ...]:
         """The findings in these states, in their order."""

@@ -9,7 +9,7 @@ an answer that is continuous, its file must be gone, or two reviews in a row mus
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -28,8 +28,9 @@ from triage.findings import (
 )
 from triage.identifiers import DedupeKey
 from triage.matching import SAME_WORDS, Told, alike, matched, new_id
+from triage.secret_words import reads_like_a_secret
 from triage.snapshot import Snapshot
-from triage.wording import text_problem
+from triage.wording import REPEATS_A_VALUE, text_problem
 
 FINDINGS_LIMIT: Final = 50
 SUMMARY_LIMIT: Final = 240
@@ -39,6 +40,9 @@ UNSEEN_LIMIT: Final = 2
 
 RESOLVED_KEPT: Final = 20
 """Resolved findings that stay on the page, newest first."""
+
+UNKNOWN_FIELD: Final = "it has a field that is not asked for"
+"""Its name is the model's own word, so it is not told."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -78,13 +82,20 @@ class _AnsweredFinding(BaseModel):
 
 
 def make_review(
-    answer: Mapping[str, Any], snapshot: Snapshot, files: Mapping[str, str], *, session_id: str
+    answer: Mapping[str, Any],
+    snapshot: Snapshot,
+    files: Mapping[str, str],
+    *,
+    session_id: str,
+    instructed: Sequence[str] = (),
+    secrets: Collection[str] = (),
 ) -> Review:
     """Check an answer and compare it with the last review.
 
     ``files`` maps each path of the snapshot's checkout to a digest of its content, empty where none
-    is known; ``session_id`` is of the session that answered. Raises UnusableAnswerError for what is
-    no review; never for a finding.
+    is known; ``session_id`` is of the session that answered; ``instructed`` are the files that
+    speak to their reviewer, ``secrets`` words in the checkout that must not be said. Raises
+    UnusableAnswerError for what is no review; never for a finding.
     """
     taken = _taken(snapshot)
     try:
@@ -93,7 +104,7 @@ def make_review(
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnusableAnswerError(f"{where}: {first['msg']}"[:200]) from error
-    told, held, names = _checked(given.findings, files)
+    told, held, names = _checked(given.findings, files, secrets)
     link = link_of(
         taken,
         session_id=session_id,
@@ -112,7 +123,7 @@ def make_review(
         resolved=frozenset(given.resolved) if trusted else frozenset(),
         held=frozenset(item.told_as for item in held),
     )
-    verdict, note = _verdict(given.verdict, findings, held)
+    verdict, note = _verdict(given.verdict, findings, held, instructed)
     return Review(
         review_id=given.review_id,
         verdict=verdict,
@@ -122,6 +133,7 @@ def make_review(
         told=names,
         link=link,
         ignored=len(set(given.resolved) - known),
+        instructed=tuple(instructed),
     )
 
 
@@ -141,7 +153,6 @@ def remembered(review: Review, snapshot: Snapshot) -> Remembered:
         findings=kept,
         resolved=(*resolved, *earlier)[:RESOLVED_KEPT],
         told=review.told,
-        tree=taken.tree,
         began=taken.prior.began if resumed and taken.prior else taken.tree,
         recall=review.link.share if review.link else None,
         broken=bool(review.link and review.link.broken),
@@ -205,18 +216,18 @@ def link_of(
 
 
 def _checked(
-    findings: Sequence[Any], files: Mapping[str, str]
+    findings: Sequence[Any], files: Mapping[str, str], secrets: Collection[str]
 ) -> tuple[list[Told], tuple[HeldFinding, ...], tuple[str, ...]]:
     """The findings that pass, those that do not, and every id that was given."""
     told: list[Told] = []
     held: list[HeldFinding] = []
     names: dict[str, None] = {}
     for count, item in enumerate(findings):
-        name = _name_of(item)
+        name = _name_of(item, secrets)
         problem = f"more than {FINDINGS_LIMIT} findings" if count >= FINDINGS_LIMIT else None
         if name and name in names:
             problem = "its id stands there twice"
-        outcome = problem or _finding(item, files)
+        outcome = problem or _finding(item, files, secrets)
         if isinstance(outcome, Told):
             told.append(outcome)
         else:
@@ -226,17 +237,23 @@ def _checked(
     return told, tuple(held), tuple(names)
 
 
-def _name_of(item: Any) -> str:
+def _name_of(item: Any, secrets: Collection[str]) -> str:
+    """The id of a finding, unless it cannot be shown."""
     name = item.get("id") if isinstance(item, Mapping) else None
-    return name if isinstance(name, str) and _NAME.fullmatch(name) else ""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return ""
+    said = reads_like_a_secret(name) or any(word in name for word in secrets)
+    return "" if said else name
 
 
-def _finding(item: Any, files: Mapping[str, str]) -> Told | str:
+def _finding(item: Any, files: Mapping[str, str], secrets: Collection[str]) -> Told | str:
     """A finding that may be shown, or what is wrong with it."""
     try:
         given = _AnsweredFinding.model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "extra_forbidden":
+            return UNKNOWN_FIELD
         where = ".".join(str(part) for part in first["loc"])
         return f"{where}: {first['msg']}"[:200]
     file = given.file.removeprefix("./")
@@ -244,6 +261,8 @@ def _finding(item: Any, files: Mapping[str, str]) -> Told | str:
         return "its file is not in the snapshot"
     if problem := text_problem(given.summary):
         return problem
+    if any(word in given.summary for word in secrets):
+        return REPEATS_A_VALUE
     if "\n" in given.summary:
         return "the summary is longer than one line"
     return Told(given.id, file, given.line, Severity(given.severity), given.summary)
@@ -259,7 +278,7 @@ def _compared(
     held: frozenset[str],
 ) -> tuple[Finding, ...]:
     renames = _taken(snapshot).renames
-    gone = {n for n, old in enumerate(prior) if old.told_as in resolved or old.id in resolved}
+    gone = _said_resolved(prior, resolved)
     pairs = matched(told, prior, renames, apart=gone)
     ids = {old.id for old in prior}
     findings = []
@@ -282,6 +301,18 @@ def _compared(
                 )
             )
     return tuple(sorted(findings, key=_order))
+
+
+def _said_resolved(prior: Sequence[Finding], resolved: Collection[str]) -> frozenset[int]:
+    """Which of ``prior`` an answer calls resolved. Of two that were told under one name, in one
+    review after the other, it is the one that was told last."""
+    newest = {old.told_as for old in prior if old.state.is_open}
+    return frozenset(
+        n
+        for n, old in enumerate(prior)
+        if old.id in resolved
+        or (old.told_as in resolved and (old.state.is_open or old.told_as not in newest))
+    )
 
 
 def _new(new: Told, snapshot: Snapshot, files: Mapping[str, str], taken: set[str]) -> Finding:
@@ -338,13 +369,20 @@ def _order(finding: Finding) -> tuple[int, str, int, str]:
 
 
 def _verdict(
-    given: ReviewVerdict, findings: Sequence[Finding], held: Sequence[HeldFinding]
+    given: ReviewVerdict,
+    findings: Sequence[Finding],
+    held: Sequence[HeldFinding],
+    instructed: Sequence[str],
 ) -> tuple[ReviewVerdict, str]:
     """The verdict that fits the findings, and what was corrected. It is only ever made graver."""
     grave = [item for item in findings if item.state.is_open and item.severity is Severity.HIGH]
     if given is ReviewVerdict.OK and grave:
         return ReviewVerdict.CONCERNS, f"The model said ok beside {len(grave)} of high severity."
-    if given is ReviewVerdict.CONCERNS and not held and not any(f.state.is_open for f in findings):
+    if given is ReviewVerdict.OK and instructed:
+        return ReviewVerdict.CONCERNS, "The model said ok, but was spoken to by what it reviewed."
+    if given is ReviewVerdict.OK or held or instructed:
+        return given, ""
+    if not any(item.state.is_open for item in findings):
         return given, "The model has concerns, but named none."
     return given, ""
 

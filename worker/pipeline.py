@@ -285,6 +285,7 @@ async def _carry(attempt: Attempt, resolution: Resolution | None, *, taken_over:
         return Ending(f"the repository is gone: {repository}", retryable=False)
     if repository.archived:
         return Ending("the repository is archived", retryable=False)
+    attempt.place = repository.place  # git is asked by name, and that may be another one by now
     craft = craft_of(attempt.run.key.job)
     snapshot = await frozen_snapshot(attempt, repository, craft)
     plan = await frozen_plan(attempt, snapshot, craft)

@@ -16,6 +16,7 @@ from worker.ports import (
     AgentAnswer,
     AgentFailed,
     AgentRequest,
+    Denial,
     Fetched,
     IssueText,
     NotFetched,
@@ -46,12 +47,18 @@ class RuleAgent:
     verdict: str = ""
     fickle: bool = False
     forgets: bool = False
+    denied: tuple[Denial, ...] = ()
     trees: list[ReviewRequest | WatchRequest] = field(default_factory=list)
     sessions: Sessions | None = None
 
     def prompt_version(self, policy: AnyJobPolicy) -> str:
         """The same for all that it is asked."""
         return self.version
+
+    @property
+    def sessions_asked(self) -> int:
+        """How often it was asked for anything."""
+        return len(self.asked) + len(self.trees)
 
     def batches(self, issues: Sequence[IssueText]) -> list[tuple[IssueText, ...]]:
         """Sessions of at most as many as it takes."""
@@ -96,7 +103,7 @@ class RuleAgent:
                 "resolved": [name for name in request.prior.told if name not in there],
             }
         session, saved = await self._kept(request.session, json.dumps(output))
-        return SessionAnswer(output, _COST, (), session, saved=saved)
+        return SessionAnswer(output, _COST, self.denied, session, saved=saved)
 
     async def _kept(self, copy: StagedSession | None, said: str) -> tuple[str, bool]:
         """The session's id, and whether its answer stands in the copy. Raises AgentFailed where
@@ -173,6 +180,10 @@ class MemoryArtifacts:
         """Keep it."""
         self.files[report.path] = report.text
         return report.path
+
+    async def standing(self, path: str) -> str | None:
+        """What was kept."""
+        return self.files.get(path)
 
 
 @dataclass

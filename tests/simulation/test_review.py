@@ -23,7 +23,7 @@ from triage.contract import Status
 from triage.findings import ColdFor, Start
 from triage.identifiers import JobKey
 from triage.plan import Cost
-from worker.ports import AgentFailed, ReviewRequest
+from worker.ports import AgentFailed, Denial, ReviewRequest
 from worker.stages.settling import RunReport
 
 REVIEW = JobKey.REVIEW
@@ -117,6 +117,20 @@ async def test_killed_and_gone_on(instant: str) -> None:
         assert "1 new" in page(w)
         assert len(w.agent.trees) == (2 if instant == "after agent.review" else 1)
         await nothing_more(w)
+
+
+@pytest.mark.parametrize("instant", ["before runs.save_snapshot", "after agent.review"])
+async def test_renamed_on_the_way(instant: str) -> None:
+    """git knows a repository by its name alone: each attempt asks for it under the name now."""
+    async with world([], policy=reviewing(), job=REVIEW) as w:
+        commit(w, {"a.py": "FAULT: it divides by zero\n"})
+        faults = Faults()
+        faults.kill_at(instant)
+        with pytest.raises(Killed):
+            await w.run(faults=faults)
+        w.github.as_user("maintainer").rename_repository(REPOSITORY, "renamed")
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
 
 
 async def test_attempt_that_died_leaves_nothing_in_the_session() -> None:
@@ -244,3 +258,23 @@ async def test_clock_finds_the_job() -> None:
         due = await w.ledger.due.when(Due.window(REVIEW, REPOSITORY_ID))
         assert due is not None
         assert due > w.clock.now()
+
+
+async def test_denied_calls_are_counted() -> None:
+    """Of a session that answered, and of one that failed: in the log, the run and the metrics."""
+    async with world([], policy=reviewing(), job=REVIEW) as w:
+        commit(w, {"a.py": "FAULT: it divides by zero\n"})
+        out = Denial("Read", "file_path", "outside")
+        w.agent.fails = [
+            AgentFailed("max-turns", "40", retryable=False, cost=Cost(), denials=(out, out))
+        ]
+        await w.run()
+        w.agent.denied = (out,)
+        await night(w)
+        assert [run.denials for run in await w.runs()] == [2, 1]
+        assert (await w.ledger.counters.snapshot()).denials == 3
+        told = [line for line in w.lines if line.startswith("AGENT-DENIED run=")]
+        assert [line.partition(" tool=")[2] for line in told] == [
+            "Read field=file_path reason=outside times=2",
+            "Read field=file_path reason=outside times=1",
+        ]

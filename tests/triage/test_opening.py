@@ -96,7 +96,7 @@ def test_a_large_change_of_the_tree(files: dict[str, str], threshold: float, sta
 
 def test_small_changes_add_up() -> None:
     """Each night changed little, but the session began with another tree."""
-    last = prior(known(), tree=tree_of(FILES), began=tree_of({"old/a.py": "1", "old/b.py": "1"}))
+    last = prior(known(), began=tree_of({"old/a.py": "1", "old/b.py": "1"}))
     found = opening(past(last))
     assert found.why is ColdFor.CHANGED
     assert found.detail == "100% of the files changed since it began"

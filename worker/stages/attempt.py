@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -66,13 +66,14 @@ class Attempt:
         """Charge the run, for good with its next save."""
         self.run = self.run.model_copy(update={"cost": self.run.cost + cost})
 
-    def tell_denials(self, denials: Iterable[Denial]) -> None:
-        """Say which calls of tools were refused, each kind once with how often."""
+    def tell_denials(self, denials: Sequence[Denial]) -> None:
+        """Count the calls of tools that were refused, for good with the run's next save, and say
+        each kind once with how often."""
+        self.run = self.run.model_copy(update={"denials": self.run.denials + len(denials)})
+        run = self.run.inputs.dedupe_key
         for denial, times in Counter(denials).items():
-            where = {"field": denial.field} if denial.field else {}
-            self.ports.log(
-                "AGENT-DENIED", tool=denial.tool, **where, reason=denial.reason, times=times
-            )
+            what = {"tool": denial.tool, "field": denial.field or None, "reason": denial.reason}
+            self.ports.log("AGENT-DENIED", run=run, **what, times=times)
 
     async def know(self, keys: Iterable[str]) -> None:
         """Read the shared records of effects."""

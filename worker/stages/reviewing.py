@@ -3,6 +3,7 @@
 Invariant: what the next review needs of this one is kept in one step with the plan, or not at all.
 """
 
+import json
 from collections.abc import Mapping
 
 from typing_extensions import override
@@ -20,10 +21,11 @@ from triage.findings import (
 )
 from triage.identifiers import FAMILY, EffectKind, effect_key
 from triage.opening import Past, opening_of
-from triage.plan import Plan
+from triage.plan import Cost, Plan
 from triage.review import UnusableAnswerError, make_review, remembered
+from triage.secret_words import possible_secrets
 from triage.snapshot import Snapshot, source_set
-from triage.tree import changed_share, renames_of, tree_of
+from triage.tree import renames_of, tree_of
 from worker.ports import (
     AgentFailed,
     Checkout,
@@ -34,6 +36,7 @@ from worker.ports import (
 )
 from worker.stages.attempt import Attempt, ask_twice
 from worker.stages.craft import Artifact, Asked, Craft, Page, of_another
+from worker.stages.scanning import scan
 
 
 class Reviewing(Craft):
@@ -63,11 +66,11 @@ class Reviewing(Craft):
                 opening=opening,
                 tree=tree,
                 left_out=left_out,
-                changed=changed_share(prior.tree, tree) if prior else None,
                 renames=renames_of(prior.findings, files) if prior else {},
                 prior=prior,
                 session_id=state.session_id if resumed and state else None,
                 session_length=state.session_length if resumed and state else 0,
+                session_since=state.session_since if resumed and state else None,
             ),
         )
 
@@ -80,14 +83,15 @@ class Reviewing(Craft):
             request = _request(attempt, taken, checkout, copy)
             try:
                 answer = await attempt.ports.agent.review(request)
-                review = _review(answer, snapshot, checkout)
             except AgentFailed as failure:
                 attempt.spend(failure.cost)
+                attempt.tell_denials(failure.denials)
                 if copy is not None and copy.session_id and not failure.keeps_session:
                     await _clear(attempt, copy, failure.reason)
                 raise
-        attempt.spend(answer.cost)
-        attempt.tell_denials(answer.denials)
+            attempt.spend(answer.cost)
+            attempt.tell_denials(answer.denials)
+            review = await _review(attempt, answer, snapshot, checkout)
         plan = Plan(cost=answer.cost, review=review)
         return Asked(plan, await _promotion(attempt, snapshot, review, answer, copy))
 
@@ -100,6 +104,9 @@ class Reviewing(Craft):
         run = attempt.run.inputs.dedupe_key
         open_ = sum(item.state.is_open for item in review.findings)
         log(f"REVIEW-VERDICT {review.verdict}", run=run, findings=open_, held=len(review.held))
+        if review.instructed:
+            first, count = review.instructed[0], len(review.instructed)
+            log("AGENT-INSTRUCTED", run=run, file=first, count=count)
         if review.link is not None:
             log("RESUME-LINK", **review.link.pairs, run=run)
             if review.link.broken:
@@ -173,11 +180,22 @@ def _request(
     )
 
 
-def _review(answer: SessionAnswer, snapshot: Snapshot, checkout: Checkout) -> Review:
+async def _review(
+    attempt: Attempt, answer: SessionAnswer, snapshot: Snapshot, checkout: Checkout
+) -> Review:
+    words = possible_secrets([json.dumps(answer.output, ensure_ascii=False)])
+    scanned = await scan(checkout, words, attempt.ports.clock)
     try:
-        return make_review(answer.output, snapshot, checkout.files, session_id=answer.session_id)
+        return make_review(
+            answer.output,
+            snapshot,
+            checkout.files,
+            session_id=answer.session_id,
+            instructed=scanned.instructed,
+            secrets=scanned.values,
+        )
     except UnusableAnswerError as error:
-        raise AgentFailed("schema", str(error), retryable=True, cost=answer.cost) from error
+        raise AgentFailed("schema", str(error), retryable=True, cost=Cost()) from error
 
 
 async def _clear(attempt: Attempt, copy: StagedSession, reason: str) -> None:
@@ -198,18 +216,9 @@ async def _promotion(
     """What the next review needs. A session that could not be saved is not kept: the next review
     starts cold."""
     taken, inputs, key = _taken(snapshot), attempt.run.inputs, attempt.run.key
-    if copy is not None and not answer.saved:
-        reason = "the session could not be kept whole; the next review starts cold"
-        attempt.ports.log("STATE-NOT-SAVED", run=inputs.dedupe_key, reason=reason)
-        copy = None
-    elif copy is not None and review.link is not None and review.link.broken:
-        reason = "the answer is not continuous; the next review starts cold"
-        attempt.ports.log("SESSION-CLEARED", run=inputs.dedupe_key, reason=reason)
-        copy = None
-    last = await attempt.ports.ledger.reviews.last(inputs.repository_id)
-    resumed = taken.opening.start is Start.RESUMED and last is not None
-    since = last.session_since if resumed and last is not None else snapshot.observed_at
     length = await attempt.ports.ledger.sessions.length(copy) if copy is not None else 0
+    copy = _worth_keeping(attempt, review, answer, copy, length)
+    since = taken.session_since or snapshot.observed_at
     state = ReviewState(
         repository_id=inputs.repository_id,
         review_id=review.review_id,
@@ -223,10 +232,31 @@ async def _promotion(
         version=REMEMBERED_VERSION,
         review=remembered(review, snapshot).model_dump_json(),
         session_id=answer.session_id if copy is not None else None,
-        session_length=length,
+        session_length=length if copy is not None else 0,
         session_since=since if copy is not None else None,
     )
     return Promotion(state, copy, _recall(attempt, review))
+
+
+def _worth_keeping(
+    attempt: Attempt,
+    review: Review,
+    answer: SessionAnswer,
+    copy: StagedSession | None,
+    length: int,
+) -> StagedSession | None:
+    """The copy, whose session has ``length`` lines, unless the next review is to start cold. A
+    ledger that was set back meanwhile has lost what was added."""
+    run, log = attempt.run.inputs.dedupe_key, attempt.ports.log
+    if copy is not None and (not answer.saved or length <= copy.length):
+        reason = "the session could not be kept whole; the next review starts cold"
+        log("STATE-NOT-SAVED", run=run, reason=reason)
+        return None
+    if copy is not None and review.link is not None and review.link.broken:
+        reason = "the answer is not continuous; the next review starts cold"
+        log("SESSION-CLEARED", run=run, reason=reason)
+        return None
+    return copy
 
 
 def _recall(attempt: Attempt, review: Review) -> Recall | None:
