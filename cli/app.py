@@ -114,6 +114,13 @@ def run(
             show_default=False,
         ),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Take the window in anew, decide anew, and put back what people took away.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Execute one window, here and now.
@@ -126,7 +133,7 @@ def run(
     """
     from cli.asking import Wish, prepared
 
-    wanted, settings = prepared(Wish(repository, job, window, mode))
+    wanted, settings = prepared(Wish(repository, job, window, mode, force))
 
     from cli.running import run_here  # what is wrong with the above is said without waiting for it
 

@@ -30,6 +30,7 @@ class Wish:
     job: str
     window: str | None
     mode: str | None
+    force: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Wanted:
     job: JobKey
     window: str | None
     mode: Mode | None
+    force: bool
 
 
 def prepared(wish: Wish) -> tuple[Wanted, Settings]:
@@ -47,7 +49,8 @@ def prepared(wish: Wish) -> tuple[Wanted, Settings]:
     job = job_named(wish.job, SCHEDULED)
     mode = None if wish.mode is None else mode_named(wish.mode, job)
     settings = read_settings(Process.RUN)
-    wanted = Wanted(named(wish.repository, settings.github_api_url), job, wish.window, mode)
+    name = named(wish.repository, settings.github_api_url)
+    wanted = Wanted(name, job, wish.window, mode, wish.force)
     _may(wanted.mode, settings)
     return wanted, settings
 
@@ -86,7 +89,9 @@ async def inputs_for(wanted: Wanted, settings: Settings, ports: Ports) -> RunInp
     if slot.due_at > now:
         due = at(slot.due_at, policy.schedule.timezone)
         raise CommandError(f"--window: {slot.key} is not due before {due}")
-    return await inputs_of(record, wanted.job, slot, Ask(by="hand", mode=wanted.mode), ports)
+    forced = ports.clock.token()[:8] if wanted.force else None
+    ask = Ask(by="hand", mode=wanted.mode, forced=forced, force=wanted.force)
+    return await inputs_of(record, wanted.job, slot, ask, ports)
 
 
 async def _place(name: str, settings: Settings, ports: Ports) -> Place:

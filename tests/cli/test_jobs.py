@@ -232,6 +232,10 @@ def test_the_watch(tmp_path: Path) -> None:
             assert second.code == 0, second.err
             assert ": 1 changed  ~$" in second.err
             assert "1.1" in second.out
+            again = watched(HOURS[1], "--force")
+            assert again.code == 0, again.err
+            assert len(web.asked("/feed")) == 3
+            assert again.out.count("## Run `") == 2
             web.remove("/feed")
             third = watched(HOURS[2])
             assert third.code == 0, third.err
