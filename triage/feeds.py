@@ -38,12 +38,12 @@ _FIELDS = {
     "encoded": "text",
 }
 _UNSEEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg|head)\b.*?(?:</\1\s*>|\Z)",
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg|title)\b.*?(?:</\1\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
 _BLOCK = re.compile(
     r"</?(?:p|div|li|ul|ol|tr|table|h[1-6]|br|hr|section|article|header|footer|nav|main|pre|dd|dt"
-    r"|blockquote|title)\b[^>]*(?:>|\Z)",
+    r"|blockquote)\b[^>]*(?:>|\Z)",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"</?[A-Za-z!?][^>]*(?:>|\Z)")
@@ -110,7 +110,7 @@ def _releases(text: str) -> Iterable[dict[str, str]]:
 def _release(item: Mapping[str, Any]) -> dict[str, str]:
     def word(name: str) -> str:
         value = item.get(name)
-        return value if isinstance(value, str) else ""
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
     tag, name = word("tag_name"), word("name")
     title = tag if not name or name == tag else f"{tag} {name}".strip()
@@ -128,7 +128,7 @@ def _feed(text: str) -> Iterable[dict[str, str]]:
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.characters
     try:
-        parser.Parse(text.encode("utf-8", "replace"), True)
+        parser.Parse(text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), True)
     except expat.ExpatError as error:
         reason = expat.errors.messages.get(error.code, "an error")
         raise UnreadableFeedError(f"line {error.lineno}: {reason}") from error
@@ -136,7 +136,8 @@ def _feed(text: str) -> Iterable[dict[str, str]]:
 
 
 class _FeedReader:
-    """Atom, RSS 2 and RSS 1 alike: the fields that stand right below an entry."""
+    """Atom, RSS 2 and RSS 1 alike: the fields right below an entry that are of the same vocabulary;
+    others have titles of their own (podcasts, media)."""
 
     def __init__(self) -> None:
         self.entries: list[dict[str, str]] = []
@@ -144,6 +145,7 @@ class _FeedReader:
         self._elements = 0
         self._entry: dict[str, list[str]] | None = None
         self._entry_depth = 0
+        self._space = ""
         self._field = ""
 
     def doctype(self, *_: object) -> None:
@@ -156,13 +158,14 @@ class _FeedReader:
         self._elements += 1
         if self._depth > _DEPTH_LIMIT or self._elements > _ELEMENTS_LIMIT:
             raise UnreadableFeedError("it has too many elements")
-        word = name.rpartition(" ")[2]
+        space, _, word = name.rpartition(" ")
         if self._depth == 1 and word not in _ROOTS:
             raise UnreadableFeedError("it is neither Atom nor RSS")
         if self._entry is None and word in _ENTRIES and len(self.entries) < ENTRIES_LIMIT:
-            self._entry, self._entry_depth = {}, self._depth
+            self._entry, self._entry_depth, self._space = {}, self._depth, space
         elif self._entry is not None and self._depth == self._entry_depth + 1:
-            self._field = _FIELDS.get(word, "")
+            own = space == self._space or word == "encoded"
+            self._field = _FIELDS.get(word, "") if own else ""
             if self._field == "link" and attributes.get("rel", "alternate") == "alternate":
                 self._entry.setdefault("link", []).append(attributes.get("href", ""))
 

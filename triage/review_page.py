@@ -26,6 +26,9 @@ TITLE: Final = "Repository review"
 MOST_LISTED: Final = 50
 """Lines of one list on the page; the rest is counted."""
 
+INSTRUCTED_SHOWN: Final = 10
+"""Files that speak to their reviewer and are named; the rest is counted."""
+
 ROOM: Final = 52_000
 """Characters of all lists together, under GitHub's 65,536 with room for what is around them."""
 
@@ -47,9 +50,7 @@ def body(inputs: RunInputs, snapshot: Snapshot, plan: Plan) -> str:
         shown = _shown(lines, room)
         room -= sum(len(line) + 1 for line in shown)
         parts += [f"## {name}", "\n".join(shown)]
-    parts += ["## Policy", escaped(inputs.policy_notice)] if inputs.policy_notice else []
-    if inputs.missed:
-        parts.append(f"Windows never started: {', '.join(inputs.missed)}")
+    parts += _of_the_run(inputs)
     parts.append(f"{_cost(plan)} Automated, edited in place; what you tick stays ticked.")
     return cut("\n\n".join(parts))
 
@@ -78,6 +79,8 @@ def report(inputs: RunInputs, snapshot: Snapshot, plan: Plan, *, earlier: str | 
         lines += ["", note]
     for name, items in _lists(review, taken):
         lines += ["", f"## {name}", "", *items]
+    for note in _of_the_run(inputs):
+        lines += ["", note]
     lines += ["", _cost(plan)]
     return with_difference("\n".join(lines) + "\n", earlier)
 
@@ -107,9 +110,19 @@ def _notes(review: Review, taken: ReviewInput) -> list[str]:
     notes.append(_opening(taken))
     if review.link is not None:
         notes.append(_link(review.link))
+    if review.instructed:
+        notes.append(_instructed(review.instructed))
     if review.ignored:
         notes.append(f"It called {review.ignored} resolved that the review before it had not.")
     return notes
+
+
+def _of_the_run(inputs: RunInputs) -> list[str]:
+    """What is wrong with the policy file, and the windows that never were; a paragraph each."""
+    parts = ["## Policy", escaped(inputs.policy_notice)] if inputs.policy_notice else []
+    if inputs.missed:
+        parts.append(f"Windows never started: {', '.join(inputs.missed)}")
+    return parts
 
 
 def _opening(taken: ReviewInput) -> str:
@@ -131,6 +144,15 @@ def _link(link: Link) -> str:
         f"**Not continuous:** {'; '.join(link.broken)}. {recalled}. "
         "What is new or still there was decided by comparing; its word that something is resolved "
         "was not taken."
+    )
+
+
+def _instructed(files: Sequence[str]) -> str:
+    shown = ", ".join(escaped(name) for name in files[:INSTRUCTED_SHOWN])
+    rest = f" and {len(files) - INSTRUCTED_SHOWN} more" if len(files) > INSTRUCTED_SHOWN else ""
+    return (
+        f"**Files that speak to their reviewer:** {shown}{rest}. The program found this itself; "
+        "read them, and this review, with care."
     )
 
 

@@ -37,9 +37,11 @@ def changed_share(old: Tree, new: Tree) -> float:
 def renames_of(findings: tuple[Finding, ...], files: Mapping[str, str]) -> dict[str, str]:
     """Where the files with findings are now that are not at their path any more: the one file with
     the same content that had none. More than one such file, or an unknown digest: none."""
+    known = {item.file for item in findings}
     by_content: dict[str, list[str]] = {}
     for path, content in files.items():
-        by_content.setdefault(content, []).append(path)
+        if path not in known:
+            by_content.setdefault(content, []).append(path)
     gone = {item.file: item.file_digest for item in findings if item.file not in files}
     moved: dict[str, str] = {}
     for old, content in gone.items():

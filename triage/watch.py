@@ -32,6 +32,9 @@ COMPARED_LINES: Final = 2_000
 LINES_LIMIT: Final = 60
 LINE_LIMIT: Final = 300
 
+UNKNOWN_FIELD: Final = "it has a field that is not asked for"
+"""Its name is the model's own word, so it is not told."""
+
 
 # --- What was fetched ---------------------------------------------------------------------------
 
@@ -87,12 +90,19 @@ def not_read(
 
 
 def kept(taken: WatchInput) -> tuple[WatchDocument, ...]:
-    """What the next window compares with: of each resource the last document that was read."""
+    """What the next window compares with: of each resource the last document that said something.
+
+    A list that is empty for one night would make all its entries new the night after.
+    """
     before = {(item.name, item.url): item for item in taken.prior}
-    newest = (
-        item if item.was_read else before.get((item.name, item.url)) for item in taken.documents
-    )
+    newest = (_last(item, before.get((item.name, item.url))) for item in taken.documents)
     return tuple(item for item in newest if item is not None)
+
+
+def _last(now: WatchDocument, before: WatchDocument | None) -> WatchDocument | None:
+    if not now.was_read:
+        return before
+    return now if now.entries or now.text else before or now
 
 
 # --- What changed -------------------------------------------------------------------------------
@@ -214,6 +224,8 @@ def _told(name: str, answers: Sequence[Mapping[str, Any]]) -> Told:
         answer = _Answer.model_validate(answers[0])
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "extra_forbidden":
+            return Told(name=name, held=UNKNOWN_FIELD)
         where = ".".join(str(part) for part in first["loc"])
         return Told(name=name, held=f"{where}: {first['msg']}"[:200])
     problem = text_problem(answer.summary)

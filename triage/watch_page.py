@@ -79,6 +79,10 @@ def _section(
         "Nothing was written anywhere else.",
         f"${plan.cost.estimated_usd:.2f} by the SDK's estimate, in {plan.cost.sessions} sessions.",
     ]
+    if inputs.policy_notice:
+        lines += ["", escaped(inputs.policy_notice)]
+    if inputs.missed:
+        lines += ["", f"Windows never started: {', '.join(inputs.missed)}"]
     for document, change in zip(taken.documents, watch.changes, strict=True):
         lines += _resource(document, change, told.get(document.name), zone)
     return "\n".join(lines) + "\n"

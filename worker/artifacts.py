@@ -36,6 +36,13 @@ class FileArtifacts:
             return ""
         return str(path)
 
+    async def standing(self, path: str) -> str | None:
+        """The text of the file; None where there is none that can be read."""
+        try:
+            return self._folder.joinpath(*safe_parts(path)).read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
 
 def safe_parts(path: str) -> list[str]:
     """The parts of a report's path, each a plain name: no separator, no hidden name, no ``..``."""

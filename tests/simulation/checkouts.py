@@ -30,7 +30,10 @@ class SandboxCheckouts:
         failure = self.fails.pop(0) if self.fails else None
         if failure is not None:
             raise failure
-        commits = self.github.repository(place.id).commits
+        repository = self.github.repository(place.id)
+        if repository.full_name != place.full_name:
+            raise CheckoutFailed("moved", "the repository has another name now", retryable=True)
+        commits = repository.commits
         files = next((each.files for each in commits if each.sha == commit), None)
         if files is None:
             raise CheckoutFailed("commit-gone", "there is no such commit", retryable=False)

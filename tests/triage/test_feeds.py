@@ -53,6 +53,28 @@ def test_an_rss_feed() -> None:
     assert found(RDF) == [("https://example.com/1", "One", "")]
 
 
+def test_white_space_before_a_feed() -> None:
+    """Many a site's template leaves some."""
+    assert found(f"\ufeff\n {atom('1.0')}") == found(atom("1.0"))
+
+
+def test_a_title_of_another_vocabulary() -> None:
+    """A podcast says it twice."""
+    text = (
+        '<rss xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" '
+        'xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><item><guid>1</guid>'
+        "<title>One</title><itunes:title>One</itunes:title><itunes:summary>x</itunes:summary>"
+        "<content:encoded>All of it</content:encoded></item></channel></rss>"
+    )
+    assert found(text) == [("1", "One", "All of it")]
+
+
+def test_half_a_letter() -> None:
+    """JSON can spell a surrogate that nothing can be stored with."""
+    text = '[{"node_id": "a\\ud83d", "name": "b\\ud83d", "body": "c\\udc00"}]'
+    assert found(text, ResourceKind.RELEASES) == [("a?", "b?", "c?")]
+
+
 def test_a_list_of_releases() -> None:
     """GitHub's JSON, or the Atom feed of the same."""
     listed = [
@@ -155,6 +177,8 @@ def test_signs_that_hide_or_turn_text_are_not_kept() -> None:
             ["Head", "One two & three", "a", "b"],
         ),
         ("<html><script>never closed <p>no</p>", []),
+        ("<html><head><title>T</title><body><p>a</html>", ["a"]),
+        ("<!doctype html><head><title>T</title><p>a", ["a"]),
         ("<html><!-- never closed <p>no</p>", []),
         ("<html><body>end <a href='", ["end"]),
         ("<html><body>x\u202ey</body></html>", ["x y"]),

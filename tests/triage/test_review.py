@@ -87,7 +87,7 @@ def states(review: Review) -> dict[str, FindingState]:
         (told(summary="Closes #12"), "the text refers to another issue"),
         (told(summary="One\u202ewords"), "the text holds control characters"),
         (told(summary="One\nTwo"), "the summary is longer than one line"),
-        (told(extra=1), "extra: "),
+        ({**told(), "@ada hunter2": 1}, "it has a field that is not asked for"),
     ],
 )
 def test_a_finding_that_fails_is_held_with_its_reason(finding: Any, reason: str) -> None:
@@ -240,6 +240,15 @@ def test_a_finding_that_is_seen_again_is_counted_anew() -> None:
     """Once not seen, then there: it is still there, and two more reviews must miss it."""
     [finding] = reviewed(answer(told("z")), prior(known(state=UNSEEN, unseen=1))).findings
     assert (finding.state, finding.unseen) == (STILL, 0)
+
+
+def test_of_two_under_one_name_the_last_told_is_resolved() -> None:
+    """Each new session begins its names anew: an older finding may bear the same one."""
+    older = known("f-00000002", line=900, summary="Errors are swallowed.", state=UNSEEN)
+    review = reviewed(follow_up(resolved=["p"]), prior(known(), older), RESUMED)
+    assert {item.id: item.note for item in review.of(RESOLVED)} == {
+        "f-00000001": "the review says so"
+    }
 
 
 def test_what_is_resolved_and_told_is_still_there() -> None:

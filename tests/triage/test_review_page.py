@@ -130,10 +130,12 @@ def test_resolved_findings_of_earlier_reviews_stay_on_the_page() -> None:
 
 
 def test_the_policys_notice_and_missed_windows_are_there() -> None:
-    """They concern the same people."""
-    found = page(answer(), None, COLD, policy_notice="It is @broken", missed=("2026-09-15",))
-    assert "## Policy\n\nIt is @\u200bbroken" in found
-    assert "Windows never started: 2026-09-15" in found
+    """They concern the same people, who may have the report alone."""
+    of_the_run = {"policy_notice": "It is @broken", "missed": ("2026-09-15",)}
+    there = report(review_inputs(**of_the_run), *planned(answer(), None, COLD), earlier=None)
+    for found in (page(answer(), None, COLD, **of_the_run), there):
+        assert "## Policy\n\nIt is @\u200bbroken" in found
+        assert "Windows never started: 2026-09-15" in found
 
 
 def test_the_same_plan_gives_the_same_page() -> None:

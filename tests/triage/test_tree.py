@@ -94,3 +94,9 @@ def test_two_files_that_were_the_same_are_not_one() -> None:
     """Either may be the one that moved: none is followed."""
     findings = (known(file="a.py", file_digest="d"), known(file="b.py", file_digest="d"))
     assert renames_of(findings, {"c.py": "d"}) == {}
+
+
+def test_a_file_that_had_findings_itself_is_no_new_place() -> None:
+    """It was there before: the one that is gone did not become it."""
+    findings = (known(file="a.py", file_digest="d"), known(file="b.py", file_digest="d"))
+    assert renames_of(findings, {"b.py": "d"}) == {}

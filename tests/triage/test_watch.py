@@ -130,6 +130,15 @@ def test_a_resource_that_was_not_read_changes_nothing() -> None:
     ]
 
 
+def test_a_list_that_is_empty_for_a_night_makes_nothing_new() -> None:
+    """The night after is compared with what stood there before."""
+    before, now = earlier(document(atom("1"))), document(atom("1", "2"))
+    [remembered] = kept(between(document(atom()), before))
+    [difference] = compared(between(now, remembered))
+    assert [item.title for item in difference.added] == ["v2"]
+    assert kept(between(document(atom()), None)) == (document(atom()),)
+
+
 KEYS = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6)
 
 
@@ -188,7 +197,7 @@ def test_words_about_a_change_are_kept() -> None:
         ([says(summary="")], "summary: "),
         ([says(summary="a" * 241)], "summary: "),
         ([says(importance="huge")], "importance: "),
-        ([says(extra=1)], "extra: "),
+        ([{**says(), "@ada hunter2": 1}], "it has a field that is not asked for"),
         ([{"name": "valkey"}], "summary: Field required"),
         ([says(summary="Ask @ada")], "the text mentions somebody"),
         ([says(summary="See https://evil.example/")], "the text holds a link"),

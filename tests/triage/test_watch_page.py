@@ -127,6 +127,15 @@ def test_a_forced_run_adds_to_the_file() -> None:
     assert both.count("- v2") == 2
 
 
+def test_the_policys_notice_and_missed_windows_are_there() -> None:
+    """A watch has no other place to say so."""
+    snapshot = watched(document(atom("1")))
+    given_inputs = watch_inputs(policy_notice="It is @broken", missed=("2026-09-15",))
+    found = report(given_inputs, snapshot, planned(snapshot), earlier=None)
+    assert "It is @\u200bbroken" in found
+    assert "Windows never started: 2026-09-15" in found
+
+
 def test_the_same_run_again_replaces_its_own_section() -> None:
     """In its place: a second attempt doubles nothing and removes nothing."""
     first = written(document(atom("1")))

@@ -291,3 +291,14 @@ def test_missing_cli_is_one_clear_failure(tmp_path: Path) -> None:
         asyncio.run(agent.decide(request()))
     assert caught.value.reason == "crashed"
     assert "No such file" in caught.value.detail
+
+
+def test_a_folder_that_cannot_be_used_is_a_failure_with_a_word(tmp_path: Path) -> None:
+    """Like on a full disk: the run fails and is retried, it does not fall over."""
+    place = tmp_path / "file"
+    place.touch()
+    agent = ClaudeAgent(model="m", api_key="none", folder=place)
+    with pytest.raises(AgentFailed) as failed:
+        asyncio.run(agent.decide(request()))
+    assert (failed.value.reason, failed.value.retryable) == ("crashed", True)
+    assert failed.value.detail == "the session's folder cannot be used: Not a directory"

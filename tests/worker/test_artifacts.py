@@ -33,6 +33,16 @@ def export(
     return asyncio.run(FileArtifacts(folder, log or Lines()).export(report))
 
 
+def test_a_file_is_read_again(tmp_path: Path) -> None:
+    """As it was written; none where there is none, or no text."""
+    files = FileArtifacts(tmp_path, Lines())
+    assert asyncio.run(files.standing(NAME)) is None
+    written = Path(export(tmp_path, text="# Bericht für alle\n"))
+    assert asyncio.run(files.standing(NAME)) == "# Bericht für alle\n"
+    written.write_bytes(b"\xff")
+    assert asyncio.run(files.standing(NAME)) is None
+
+
 def test_a_report_is_for_its_owner_alone(tmp_path: Path) -> None:
     """Files 0600, every folder on the way 0700, whatever the umask."""
     before = os.umask(0)

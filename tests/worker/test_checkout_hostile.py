@@ -19,7 +19,9 @@ from sandbox.github.git_objects import (
 )
 from tests.worker.checkout_world import REPOSITORY, World, content, world
 from worker.checkout.bounds import LeftOut
+from worker.checkout.listing import Choice, Chosen
 from worker.checkout.names import LONGEST_NAME_BYTES, LONGEST_PATH_BYTES, MOST_PARTS, unfit
+from worker.checkout.writing import write_tree
 
 SECRET = "the worker's own"
 README = {"README.md": b"# api\n"}
@@ -204,6 +206,17 @@ async def test_names_that_differ_by_case(tmp_path: Path) -> None:
         assert len(seen) + checkout.left_out.get("odd-name", 0) == 4
         assert all(entries[path.encode()] == Entry(text) for path, text in seen.items())
         assert set(checkout.files) == {*seen, "README.md"}
+
+
+def test_a_name_that_the_file_system_cannot_hold(tmp_path: Path) -> None:
+    """One file is left out, not the whole tree: here for a path that is too long with its root."""
+    deep = tmp_path.joinpath(*["d" * 250] * 13)
+    deep.mkdir(parents=True)
+    oid, long = "0" * 40, "/".join(["p" * 200] * 5)
+    choice = Choice([Chosen(oid, long, 1), Chosen(oid, "src/a.py", 1)], 2)
+    write_tree(deep / "slot", "c" * 40, choice, [b"x", b"y"])
+    assert (deep / "slot" / "tree" / "src" / "a.py").read_bytes() == b"y"
+    assert choice.left_out == {LeftOut.ODD_NAME: 1}
 
 
 async def test_a_name_that_is_file_and_folder(tmp_path: Path) -> None:

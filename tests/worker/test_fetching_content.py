@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from worker.fetching.bounds import FetchFailed
-from worker.fetching.content import decoded, read_body, read_start
+from worker.fetching.content import decoded, media_type, read_body, read_start
 from worker.fetching.wire import Reply
 from worker.ports import Obstacle
 
@@ -60,6 +60,29 @@ CHINESE = "繁體中文的公告"
 )
 def test_text(content: bytes, charset: str, expected: str) -> None:
     assert decoded(content, charset) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "charset"),
+    [
+        ("Text/HTML", ""),
+        ("text/html; Charset=UTF-8", "utf-8"),
+        ("text/html; a=b;charset = 'Latin1' ; c=d", "latin1"),
+        ('text/html; charset="utf-8"', "utf-8"),
+        ("text/html; charset=", ""),
+        ("text/html; charset*=a; charset*1=b", ""),
+        ("text/html; charset*=%00''x", ""),
+        (f"text/html; charset*{'1' * 5000}=x", ""),
+    ],
+)
+def test_a_media_type_however_it_is_spelled(given: str, charset: str) -> None:
+    """What RFC 2231 allows of a parameter has no say, and ends nothing."""
+
+    async def nothing() -> AsyncIterator[bytes]:
+        yield b""
+
+    reply = Reply(200, httpx.Headers({"content-type": given}), nothing())
+    assert media_type(reply) == ("text/html", charset)
 
 
 def zipped(*chunks: bytes) -> Reply:

@@ -1,6 +1,7 @@
 """TLS: the server proves that it is who the name says, and both sides keep the name."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -83,6 +84,28 @@ async def test_a_server_without_tls() -> None:
         port = server.sockets[0].getsockname()[1]
         refused = await fetcher(port)[0].fetch("https://a.example/")
         assert told(refused) == "tls: no TLS: WRONG_VERSION_NUMBER"
+
+
+async def test_tls_that_breaks_on_the_way() -> None:
+    """The resource is not fetched; nothing is raised that would end the whole run."""
+
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        if b"robots.txt" in asked:
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
+            return
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nabc")
+        await writer.drain()
+        os.write(writer.get_extra_info("socket").fileno(), b"no record of TLS")
+        await reader.read()
+        writer.transport.abort()
+
+    tls = OWN.context()
+    async with await asyncio.start_server(break_off, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        refused = await fetcher(port, OWN)[0].fetch("https://a.example/")
+    assert told(refused) == "cut: the answer ended early or is not HTTP"
 
 
 async def test_from_https_to_https(web: WebServer) -> None:

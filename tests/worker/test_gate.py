@@ -44,6 +44,9 @@ PATHS: list[tuple[str, str | None]] = [
     ("src//main.py", None),
     ("with space.txt", None),
     ("résumé.md", None),
+    ("設計\u3000書.md", None),  # each of these may be the name of a file in a checkout
+    ("at 10.04\u202fPM.md", None),
+    ("\ue000.md", None),
     ("no/such/file", None),
     ("in/main.py", None),
     ("in.txt", None),

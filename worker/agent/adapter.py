@@ -18,7 +18,7 @@ from worker.agent import questions
 from worker.agent.boundaries import Bounds, Endpoint, Room, refused, root_of, session_options
 from worker.agent.folder import session_folder
 from worker.agent.leash import Leash
-from worker.agent.outcome import Reason
+from worker.agent.outcome import Reason, failed
 from worker.agent.progress import Progress
 from worker.agent.session import run_session
 from worker.agent.transcript import Mirror, lay_out
@@ -128,12 +128,17 @@ class ClaudeAgent:
             resumed=request.session is not None and request.session.session_id is not None,
             copied=store is not None,
         )
-        with session_folder(self._folder) as folder:
-            leash = Leash(folder, self._host.cli or bundled_cli())
-            try:
-                return await self._run(request, folder, leash, store, progress)
-            finally:
-                leash.close()
+        try:
+            with session_folder(self._folder) as folder:
+                leash = Leash(folder, self._host.cli or bundled_cli())
+                try:
+                    return await self._run(request, folder, leash, store, progress)
+                finally:
+                    leash.close()
+        except OSError as error:  # a full disk, a folder that is not writable
+            words = error.strerror or type(error).__name__
+            detail = f"the session's folder cannot be used: {words}"
+            raise failed(Reason.CRASHED, detail, progress) from error
 
     async def _run(
         self,

@@ -22,14 +22,16 @@ def session_folder(parent: Path | None) -> Iterator[Path]:
     parent = (parent or Path(tempfile.gettempdir())).resolve()
     sweep(parent)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    owner = _owned(folder)
+    owner = -1
     try:
+        owner = _owned(folder)
         for name in ("home", "config", "tmp", "work"):
             (folder / name).mkdir(mode=0o700)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(owner)
+        if owner >= 0:
+            os.close(owner)
 
 
 def sweep(parent: Path) -> None:

@@ -16,6 +16,7 @@ from itertools import takewhile
 from os.path import normpath
 from pathlib import Path
 from typing import Any, Final
+from unicodedata import category
 
 from claude_agent_sdk import HookContext, HookInput, HookJSONOutput, HookMatcher
 
@@ -32,6 +33,9 @@ KEPT_OUT: Final = frozenset({".git", ".env"})
 
 GATED: Final = "Read|Grep|Glob"
 """The hook's matcher. One for all tools would also meet the answer, and could lose it."""
+
+UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Signs that no name of a checkout has. (Wide and narrow spaces some have.)"""
 
 _INNERMOST: Final = re.compile(r"\{([^{}]*)\}")
 _WILD: Final = re.compile(r"[*?\[{}]")
@@ -127,7 +131,7 @@ def _piece(piece: str, base: Path, root: Path) -> str | None:
 def _odd(text: str) -> str | None:
     if len(text) > MOST_CHARACTERS:
         return "too long"
-    if not text.isprintable() or text != text.strip():
+    if text != text.strip() or any(category(each) in UNSEEN for each in text):
         return "odd characters"
     return "a home folder" if text.startswith("~") else None
 

@@ -12,7 +12,8 @@ What was measured (SDK 0.2.189, CLI 2.1.332):
   of this store, and ``problem`` tells of it.
 - On resume the SDK calls ``load`` once, and ``list_subkeys``, writes what it gets into a config
   folder of its own below the system's for temporary files (``claude-resume-…``, instead of ours),
-  and removes that afterwards; a killed worker leaves it. The session keeps its id. ``load`` that
+  and removes that afterwards; a killed worker leaves it. So ``transcript`` lays it out instead, and
+  the SDK's ``load`` finds nothing. The session keeps its id. ``load`` that
   raises is a RuntimeError; ``None`` leaves the CLI to its own config folder: with no transcript
   there it says "No conversation found" (``error_during_execution``), as it does of one without a
   message. One that was cut off after a message is resumed as if nothing more had been said.

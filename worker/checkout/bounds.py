@@ -58,7 +58,7 @@ class Reason(StrEnum):
 
 RETRYABLE = frozenset(
     {
-        Reason.MOVED,  # the name is read anew
+        Reason.MOVED,  # a later window asks under the new name
         Reason.LIMITED,
         Reason.UNREACHABLE,
         Reason.TIMEOUT,

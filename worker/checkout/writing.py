@@ -1,5 +1,6 @@
 """Writes a tree: regular files in folders that are made here, none of them writable in the end."""
 
+import errno
 import json
 import os
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ FILE_MODE: Final = 0o400
 FOLDER_MODE: Final = 0o500
 TREE: Final = "tree"
 MANIFEST: Final = "manifest.json"
+_NO_NAME: Final = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})
+"""What a file system says of a name that it cannot hold: their limits and letters differ."""
 
 
 def write_tree(folder: Path, commit: str, choice: Choice, contents: Iterable[bytes]) -> None:
@@ -39,7 +42,7 @@ def write_tree(folder: Path, commit: str, choice: Choice, contents: Iterable[byt
 
 def _write(root: Path, made: dict[str, Path], file: Chosen, data: bytes) -> bool:
     """False where the file system takes the name for one that is there already: in another case,
-    in another spelling, or as a folder."""
+    in another spelling, or as a folder; or cannot hold it."""
     folder, _, _ = file.path.rpartition("/")
     try:
         _make(made, folder)
@@ -47,6 +50,10 @@ def _write(root: Path, made: dict[str, Path], file: Chosen, data: bytes) -> bool
         handle = os.open(root / file.path, flags, FILE_MODE)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         return False
+    except OSError as error:
+        if error.errno in _NO_NAME:
+            return False
+        raise
     with os.fdopen(handle, "wb") as out:
         out.write(data)
     return True

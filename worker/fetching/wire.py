@@ -69,7 +69,11 @@ class Wire:
                 yield Reply(response.status, httpx.Headers(response.headers), chunks)
         except (httpcore.TimeoutException, httpcore.NetworkError) as error:
             raise _failed(error) from error
-        except (httpcore.ProtocolError, UnicodeError) as error:
+        except (
+            httpcore.ProtocolError,
+            UnicodeError,
+            OSError,
+        ) as error:  # of TLS: httpcore lets it by
             raise FetchFailed(
                 Obstacle.CUT, "the answer ended early or is not HTTP", retryable=True
             ) from error
