@@ -2,11 +2,13 @@
 
 Invariant: nothing that the model wrote reaches GitHub unless it passed here. A decision that fails
 is *held* with its reason; the others go on.
+Invariant: of an issue whose text gives instructions, only what stands without them goes on.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -14,7 +16,7 @@ from triage.documents import Watch
 from triage.findings import Review
 from triage.policy import JobPolicy
 from triage.snapshot import Snapshot, SnapshotIssue
-from triage.wording import text_problem
+from triage.wording import REPEATS_A_VALUE, text_problem
 
 VERDICT_LIMIT = 240
 QUOTE_LIMIT = 200
@@ -81,11 +83,27 @@ class HeldFor(StrEnum):
     VALIDATION = "validation"
     NO_LABEL = "no-label"
     UNANSWERED = "unanswered"
+    INSTRUCTIONS = "instructions"
 
     @property
     def settles(self) -> bool:
         """True where asking again about the same text would only cost money."""
         return self is not HeldFor.UNANSWERED
+
+
+class AskedAgain(_Frozen):
+    """What the model answered about issues without the text in them that gives instructions.
+
+    ``asks``: for each such issue, by its number, for what that text asks; ``missing``: why there
+    is not an answer about every one of them.
+    """
+
+    asks: Mapping[int, tuple[str, ...]] = {}
+    answers: tuple[Mapping[str, Any], ...] = ()
+    missing: str = ""
+
+
+NEVER_AGAIN: Final = AskedAgain()
 
 
 class Held(_Frozen):
@@ -116,12 +134,15 @@ class Cost(_Frozen):
         )
 
 
+NOTHING_SPENT: Final = Cost()
+
+
 class Plan(_Frozen):
     """The frozen decisions of a snapshot; those of a review or a watch are its own part alone."""
 
     decisions: tuple[Decision, ...] = ()
     held: tuple[Held, ...] = ()
-    cost: Cost = Cost()
+    cost: Cost = NOTHING_SPENT
     review: Review | None = None
     watch: Watch | None = None
 
@@ -132,21 +153,27 @@ def make_plan(
     policy: JobPolicy,
     cost: Cost,
     files: Collection[str] = (),
+    *,
+    secrets: Collection[str] = (),
+    again: AskedAgain = NEVER_AGAIN,
 ) -> Plan:
     """Check every answer against the snapshot and the policy. Never raises for what a model said.
 
-    ``files`` are those of the checkout: of the files that an answer names, no others are kept. Of
-    two answers about one issue neither is used: there is no telling which was meant.
+    ``files`` are those of the checkout: of the files that an answer names, no others are kept;
+    ``secrets`` are words in it that must not be said. Of two answers about one issue neither is
+    used: there is no telling which was meant. Of an issue that was asked about ``again`` the second
+    answer counts, if it decides the same as the first.
     """
-    answered: dict[int, list[Mapping[str, Any]]] = {}
-    for answer in answers:
-        number = answer.get("number")
-        if type(number) is int:
-            answered.setdefault(number, []).append(answer)
+    rules = _Rules(policy, files, secrets)
+    answered, anew = _by_number(answers), _by_number(again.answers)
     decisions: list[Decision] = []
     held: list[Held] = []
     for issue in snapshot.issues:
-        outcome = _judge(answered.get(issue.number, []), issue, policy, files)
+        own = answered.get(issue.number, [])
+        if issue.number in again.asks:
+            outcome = _judge_again(own, anew.get(issue.number, []), issue, rules, again)
+        else:
+            outcome = _judge(own, issue, rules)
         if isinstance(outcome, Decision):
             decisions.append(outcome)
         else:
@@ -154,26 +181,33 @@ def make_plan(
     return Plan(decisions=tuple(decisions), held=tuple(held), cost=cost)
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    policy: JobPolicy
+    files: Collection[str]
+    secrets: Collection[str]
+
+
+def _by_number(answers: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
+    answered: dict[int, list[Mapping[str, Any]]] = {}
+    for answer in answers:
+        number = answer.get("number")
+        if type(number) is int:
+            answered.setdefault(number, []).append(answer)
+    return answered
+
+
 def _judge(
-    answers: Sequence[Mapping[str, Any]],
-    issue: SnapshotIssue,
-    policy: JobPolicy,
-    files: Collection[str],
+    answers: Sequence[Mapping[str, Any]], issue: SnapshotIssue, rules: "_Rules"
 ) -> Decision | Held:
     def hold(why: HeldFor, reason: str) -> Held:
         return Held(issue_id=issue.id, number=issue.number, why=why, reason=reason)
 
-    if not answers:
-        return hold(HeldFor.UNANSWERED, "the model gave no decision")
-    if len(answers) > 1:
-        return hold(HeldFor.VALIDATION, "the model decided twice")
-    try:
-        answer = Answer.model_validate(answers[0])
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return hold(HeldFor.VALIDATION, f"{where}: {first['msg']}"[:200])
-    problem = _label_problem(answer.labels, policy) or _text_problem(answer)
+    policy = rules.policy
+    answer = _read(answers)
+    if not isinstance(answer, Answer):
+        return hold(*answer)
+    problem = _label_problem(answer.labels, policy) or _text_problem(answer, rules.secrets)
     named = {item.label for item in answer.evidence} | {item.label for item in answer.considered}
     if not problem and not named <= policy.labels.keys():
         problem = "the evidence names a label that the policy has not"
@@ -190,12 +224,64 @@ def _judge(
         labels=tuple(dict.fromkeys(answer.labels)),
         confidence=answer.confidence,
         verdict=answer.verdict,
-        evidence=answer.evidence,
+        evidence=tuple(item for item in answer.evidence if _stands_in(item.quote, issue)),
         considered=answer.considered,
         language=policy.language or answer.language,
         component=answer.component if policy.code else "",
-        files=tuple(name for name in dict.fromkeys(answer.files) if name in files),
+        files=tuple(name for name in dict.fromkeys(answer.files) if name in rules.files),
     )
+
+
+def _judge_again(
+    first: Sequence[Mapping[str, Any]],
+    second: Sequence[Mapping[str, Any]],
+    issue: SnapshotIssue,
+    rules: "_Rules",
+    again: AskedAgain,
+) -> Decision | Held:
+    """Of an issue whose text gives instructions: no word of the first answer goes on, and where the
+    text changed what is decided, nothing does."""
+
+    def hold(why: HeldFor, reason: str) -> Held:
+        return Held(issue_id=issue.id, number=issue.number, why=why, reason=reason)
+
+    before, after = _read(first), _read(second)
+    asks = f"its text gives instructions ({', '.join(again.asks[issue.number])})"
+    if not isinstance(before, Answer):
+        return hold(*before)
+    if not second:
+        reason = f"{asks}, and it was not asked about without them"
+        return hold(HeldFor.UNANSWERED, f"{reason}: {again.missing}" if again.missing else reason)
+    if isinstance(after, Answer) and (change := _change(before, after, rules.policy)):
+        return hold(HeldFor.INSTRUCTIONS, f"{asks} that change the decision: {change}")
+    return _judge(second, issue, rules)
+
+
+def _change(before: Answer, after: Answer, policy: JobPolicy) -> str | None:
+    """What an answer would decide otherwise than the one after it, or None."""
+    if set(before.labels) != set(after.labels):
+        told = (
+            ", ".join(name for name in policy.labels if name in answer.labels) or "none"
+            for answer in (before, after)
+        )
+        return "labels {} with them, {} without".format(*told)
+    if (before.confidence < policy.min_confidence) != (after.confidence < policy.min_confidence):
+        return f"confidence {before.confidence:.2f} with them, {after.confidence:.2f} without"
+    return None
+
+
+def _read(answers: Sequence[Mapping[str, Any]]) -> Answer | tuple[HeldFor, str]:
+    """The one answer about an issue, or why there is none that can be used."""
+    if not answers:
+        return HeldFor.UNANSWERED, "the model gave no decision"
+    if len(answers) > 1:
+        return HeldFor.VALIDATION, "the model decided twice"
+    try:
+        return Answer.model_validate(answers[0])
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return HeldFor.VALIDATION, f"{where}: {first['msg']}"[:200]
 
 
 def _label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
@@ -210,13 +296,24 @@ def _label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
     return None
 
 
-def _text_problem(answer: Answer) -> str | None:
+def _text_problem(answer: Answer, secrets: Collection[str]) -> str | None:
     """What is wrong with the model's own words. Quotes are the issue's words: they are escaped
     where they are shown, and held to no more than their length."""
     own = (answer.verdict, answer.component, *(item.reason for item in answer.considered))
     for text in own:
         if problem := text_problem(text):
             return problem
+        if any(word in text for word in secrets):
+            return REPEATS_A_VALUE
     if "\n" in answer.verdict + answer.component:
         return "the verdict is longer than one line"
     return None
+
+
+def _stands_in(quote: str, issue: SnapshotIssue) -> bool:
+    """Whether words are the issue's own, whatever their case and spacing."""
+    return _bare(quote) in _bare(f"{issue.title}\n{issue.body}")
+
+
+def _bare(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())

@@ -1,10 +1,14 @@
 """Words of the model that may be shown on GitHub: what they must not hold.
 
-Invariant: whoever passes here has neither mention, link, HTML, reference nor control character. It
-is escaped all the same where it is shown.
+Invariant: whoever passes here has neither mention, link, HTML, reference nor control character, and
+no word that looks like nothing but a secret. It is escaped all the same where it is shown.
 """
 
 import re
+
+from triage.secret_words import reads_like_a_secret
+
+REPEATS_A_VALUE = "the text repeats what looks like a secret"
 
 _MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9][\w/-]*")
 _LINK = re.compile(
@@ -30,4 +34,6 @@ def text_problem(text: str) -> str | None:
         return "the text refers to another issue"
     if CONTROL.search(text):
         return "the text holds control characters"
+    if reads_like_a_secret(text):
+        return REPEATS_A_VALUE
     return None

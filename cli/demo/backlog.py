@@ -12,6 +12,9 @@ from triage.contract import RunRecord, Status
 FEWEST_OF_A_SESSION = 20
 """Issues of one session of the model, where there are as many."""
 
+ASKED_AGAIN = 1
+"""Sessions more, for issues whose text gives instructions."""
+
 
 def most_requests(issues: int) -> int:
     """Requests to GitHub for a window of so many issues, all told: two writes each are the floor,
@@ -65,7 +68,7 @@ class Backlog:
     def _count(self, run: RunRecord) -> None:
         requests = self.watch.requests()
         sessions = self.stage.model.counts["sessions"]
-        most_sessions = max(1, self.issues // FEWEST_OF_A_SESSION)
+        most_sessions = max(1, self.issues // FEWEST_OF_A_SESSION) + ASKED_AGAIN
         made = writes(requests)
         shows = f"{counted(self.issues, 'issue')} in {counted(sessions, 'session')} of the model"
         self.tale.rows.append(Row(run, made, len(requests), shows))

@@ -67,7 +67,7 @@ def issue(number: int = 1, **changes: Any) -> Issue:
             "id": 1000 + number,
             "number": number,
             "title": f"Title {number}",
-            "body": f"Body {number}",
+            "body": f"Body {number}: index out of range",
             "author": "ada",
             "author_id": PERSON,
             "labels": (),

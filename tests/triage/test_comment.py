@@ -123,7 +123,8 @@ def test_the_fold_has_six_lines_at_most() -> None:
         evidence=[{"label": "bug", "quote": "y" * QUOTE_LIMIT}] * EVIDENCE_LIMIT,
         considered=[{"label": "question", "reason": "z" * QUOTE_LIMIT}] * CONSIDERED_LIMIT,
     )
-    [passed] = make_plan([most], snapshot(issue()), policy(), Cost()).decisions
+    taken = snapshot(issue(body="y" * QUOTE_LIMIT))
+    [passed] = make_plan([most], taken, policy(), Cost()).decisions
     _, _, rest = render(passed).partition("</summary>")
     fold, _, _ = rest.partition("</details>")
     assert len([line for line in fold.splitlines() if line]) == 6

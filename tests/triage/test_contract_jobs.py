@@ -42,7 +42,7 @@ def shown(record: RunRecord) -> dict[str, Any]:
         (review_inputs(mode=Mode.OBSERVE), [], "denied"),
         (
             review_inputs(mode=Mode.COMMENT),
-            ["issues: the one of the review", "reactions", "own duplicates: close"],
+            ["issues: the one of the review", "own duplicates: close"],
             "allowed",
         ),
         (watch_inputs(), [], "denied"),

@@ -14,6 +14,7 @@ from triage.plan import (
     EVIDENCE_LIMIT,
     QUOTE_LIMIT,
     VERDICT_LIMIT,
+    AskedAgain,
     Cost,
     Held,
     HeldFor,
@@ -156,8 +157,17 @@ def test_a_decision_that_says_too_much_is_held(changes: dict[str, Any], reason: 
 def test_the_words_of_the_issue_may_say_anything() -> None:
     """They are quoted, and escaped where they are shown."""
     quote = "ping @ada, see #4 and <b>https://x.example</b>"
-    plan = planned(answer(evidence=[{"label": "bug", "quote": quote}]))
+    said = answer(evidence=[{"label": "bug", "quote": quote}])
+    plan = make_plan([said], snapshot(issue(body=f"Please {quote}, now")), policy(), COST)
     assert plan.decisions[0].evidence[0].quote == quote
+
+
+def test_words_that_the_issue_has_not_are_no_evidence() -> None:
+    """A quote stands in the issue, whatever its case and spacing, or is dropped."""
+    quotes = ("Index OUT of\nrange", "the key is 4711", "body 1")
+    said = answer(evidence=[{"label": "bug", "quote": quote} for quote in quotes])
+    kept = [item.quote for item in planned(said).decisions[0].evidence]
+    assert kept == ["Index OUT of\nrange", "body 1"]
 
 
 @pytest.mark.parametrize(
@@ -294,3 +304,71 @@ def test_costs_add_up() -> None:
     twice = COST + COST
     assert (twice.turns, twice.input_tokens, twice.output_tokens) == (6, 3600, 240)
     assert (twice.estimated_usd, twice.sessions) == (0.04, 2)
+
+
+# --- Asked again without the text that gives instructions -------------------------------------
+
+
+def again(
+    first: Mapping[str, Any] | None, second: Mapping[str, Any] | None, missing: str = ""
+) -> Plan:
+    """The plan of an issue that was asked about twice; None: it was not answered."""
+    asked = AskedAgain(
+        asks={1: ("a label",)}, answers=(second,) if second is not None else (), missing=missing
+    )
+    answers = [first] if first is not None else []
+    return make_plan(answers, snapshot(issue()), policy(), COST, again=asked)
+
+
+def test_second_answer_counts_where_it_decides_the_same() -> None:
+    """Not one word of the first goes on: not even that it may not be shown."""
+    plan = again(answer(verdict="Ask @ada", confidence=1), answer(verdict="It crashes."))
+    assert [item.verdict for item in plan.decisions] == ["It crashes."]
+    assert plan.decisions[0].confidence == 0.9
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "change"),
+    [
+        ({"labels": ["question"]}, {}, "labels question with them, bug without"),
+        ({"labels": []}, {}, "labels none with them, bug without"),
+        ({}, {"labels": ["docs", "bug"]}, "labels bug with them, bug, docs without"),
+        ({"confidence": 1}, {"confidence": 0.5}, "confidence 1.00 with them, 0.50 without"),
+        ({"confidence": 0.1}, {"confidence": 0.9}, "confidence 0.10 with them, 0.90 without"),
+    ],
+)
+def test_decision_that_instructions_changed_is_held(
+    first: dict[str, Any], second: dict[str, Any], change: str
+) -> None:
+    """A person reads it; asking once more would tell nothing new."""
+    plan = again(answer(**first), answer(**second))
+    assert plan.decisions == ()
+    [only] = plan.held
+    assert (only.why, only.why.settles) == (HeldFor.INSTRUCTIONS, True)
+    asks = "its text gives instructions (a label) that change the decision: "
+    assert only.reason == asks + change
+
+
+def test_second_answer_is_held_for_its_own_reasons() -> None:
+    """It passes the same checks as any."""
+    [only] = again(answer(), answer(verdict="Ask @ada")).held
+    assert only.why is HeldFor.VALIDATION
+    [only] = again(answer(confidence=0.5), answer(confidence=0.4)).held
+    assert only.why is HeldFor.CONFIDENCE
+
+
+def test_not_asked_again_is_not_decided() -> None:
+    """It comes up again in the next window."""
+    [only] = again(answer(), None, "budget").held
+    assert (only.why, only.why.settles) == (HeldFor.UNANSWERED, False)
+    assert only.reason.endswith("and it was not asked about without them: budget")
+    [only] = again(None, answer()).held
+    assert only.reason == "the model gave no decision"
+
+
+def test_secret_of_the_repository_is_not_said() -> None:
+    """A word that a file has as a value, and one that can be nothing else."""
+    said = answer(verdict="The key is canary-settings-61bd")
+    plan = make_plan([said], snapshot(issue()), policy(), COST, secrets=["canary-settings-61bd"])
+    assert [item.reason for item in plan.held] == ["the text repeats what looks like a secret"]
+    assert held(answer(verdict="It is ghp_0123456789abcdefABCD")).why is HeldFor.VALIDATION

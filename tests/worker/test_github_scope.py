@@ -74,6 +74,7 @@ def test_a_review_writes_its_issue_alone(kind: EffectKind) -> None:
     for run in (writing, observing):
         with pytest.raises(OutOfScopeError, match="sets no reaction"):
             check_reaction(run)
+    check_reaction(writing.model_copy(update={"command_comment": 5}))
 
 
 def test_a_reviews_issue_is_none_of_the_triages_summaries() -> None:

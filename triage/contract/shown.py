@@ -28,7 +28,8 @@ def write_scope(inputs: RunInputs) -> list[str]:
         case _ if inputs.mode is Mode.OBSERVE:
             return []
         case ReviewPolicy():
-            return ["issues: the one of the review", "own duplicates: close"]
+            answers = [] if inputs.command_comment is None else ["reactions"]
+            return ["issues: the one of the review", *answers, "own duplicates: close"]
         case JobPolicy():
             return _scope_of_triage(inputs, inputs.policy)
 

@@ -1,7 +1,8 @@
 """Triage: which issues are taken, what the model decides about them, and the words for people."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from typing_extensions import override
@@ -11,8 +12,10 @@ from triage import summary
 from triage.contract import RunEffect, RunRecord, Skip, Status
 from triage.effects import judge
 from triage.identifiers import DedupeKey, EffectKind
-from triage.plan import Cost, Plan, make_plan
+from triage.instructions import without_instructions
+from triage.plan import NEVER_AGAIN, NOTHING_SPENT, AskedAgain, Cost, Plan, make_plan
 from triage.policy import Summary
+from triage.secret_words import possible_secrets
 from triage.snapshot import Issue, Selection, Snapshot, SnapshotIssue, select
 from triage.summary import WindowRun
 from worker.ports import (
@@ -30,6 +33,7 @@ from worker.stages.craft import Artifact, Asked, Craft, Page, of_another
 from worker.stages.gone import GONE
 from worker.stages.present import as_seen
 from worker.stages.sampling import SKEW
+from worker.stages.scanning import scan
 from worker.stages.writing import groups
 
 OVERLAP = timedelta(hours=1)
@@ -159,44 +163,106 @@ async def _earlier(attempt: Attempt, key: DedupeKey) -> frozenset[int]:
 
 
 async def _ask(attempt: Attempt, snapshot: Snapshot, checkout: Checkout | None = None) -> Plan:
-    """Ask the model, batch by batch. A batch that fails for good after others were answered leaves
-    its issues unanswered: what was paid for is not thrown away."""
-    policy = attempt.run.inputs.triage
-    answers: list[dict[str, object]] = []
-    cost = Cost()
-    for batch in attempt.ports.agent.batches([_text(issue) for issue in snapshot.issues]):
-        left = policy.budget_usd.cold - cost.estimated_usd
-        if left <= 0 or attempt.out_of_time:
+    """The plan of what the model answers. Issues whose text gives instructions are asked about a
+    second time without it. Raises AgentFailed where nothing was decided."""
+    policy, asking = attempt.run.inputs.triage, _Asking(attempt, checkout)
+    try:
+        answers = await asking.about([_text(issue) for issue in snapshot.issues])
+        again = await _ask_again(asking, snapshot, {item.get("number") for item in answers})
+    finally:
+        attempt.spend(asking.cost)
+    files = checkout.files if checkout is not None else ()
+    secrets = await _secrets(attempt, checkout, (*answers, *again.answers))
+    return make_plan(answers, snapshot, policy, asking.cost, files, secrets=secrets, again=again)
+
+
+async def _ask_again(
+    asking: "_Asking", snapshot: Snapshot, answered: Container[object]
+) -> AskedAgain:
+    """What is said of the issues that were answered without the text in them that gives
+    instructions. What fails here leaves them undecided, and the others as they are."""
+    asks: dict[int, tuple[str, ...]] = {}
+    texts: list[IssueText] = []
+    labels = asking.attempt.run.inputs.triage.labels
+    for issue in snapshot.issues:
+        await asking.attempt.ports.clock.sleep(0)  # a hostile text takes half a second
+        told = without_instructions(issue.title, issue.body, labels)
+        if told is not None and issue.number in answered:
+            asks[issue.number] = told.asks
+            texts.append(replace(_text(issue), title=told.title, body=told.body))
+    if not texts:
+        return NEVER_AGAIN
+    run = asking.attempt.run.inputs.dedupe_key
+    asking.attempt.ports.log("AGENT-INSTRUCTED", run=run, issues=len(texts))
+    try:
+        answers = tuple(await asking.about(texts))
+    except AgentFailed as failure:
+        asking.attempt.ports.log("AGENT-PARTIAL", reason=failure.reason, answered=0)
+        return AskedAgain(asks=asks, missing=failure.reason)
+    return AskedAgain(asks=asks, answers=answers, missing=asking.ended)
+
+
+async def _secrets(
+    attempt: Attempt, checkout: Checkout | None, answers: Sequence[Mapping[str, object]]
+) -> frozenset[str]:
+    """Words of the answers that a file of the checkout has as a value."""
+    words = possible_secrets(json.dumps(answer, ensure_ascii=False) for answer in answers)
+    if checkout is None or not words:
+        return frozenset()
+    return (await scan(checkout, words, attempt.ports.clock, reviewed=False)).values
+
+
+@dataclass(slots=True)
+class _Asking:
+    """The questions of one attempt, within one budget. ``ended``: why some batch was not answered,
+    if one was not."""
+
+    attempt: Attempt
+    checkout: Checkout | None
+    cost: Cost = NOTHING_SPENT
+    ended: str = ""
+
+    async def about(self, texts: Sequence[IssueText]) -> list[dict[str, object]]:
+        """Ask batch by batch. A batch that fails for good after others were answered leaves its
+        issues unanswered: what was paid for is not thrown away. Raises AgentFailed where none was
+        answered."""
+        answers: list[dict[str, object]] = []
+        for batch in self.attempt.ports.agent.batches(texts):
+            try:
+                answers += await self._batch(batch)
+            except AgentFailed as failure:
+                self.ended = failure.reason
+                if not answers:
+                    raise
+                log = self.attempt.ports.log
+                log("AGENT-PARTIAL", reason=failure.reason, answered=len(answers))
+                break
+        return answers
+
+    async def _batch(self, batch: tuple[IssueText, ...]) -> list[dict[str, object]]:
+        inputs = self.attempt.run.inputs
+        policy = inputs.triage
+        left = policy.budget_usd.cold - self.cost.estimated_usd
+        if left <= 0 or self.attempt.out_of_time:
             reason = "budget" if left <= 0 else "deadline"
-            if not answers:
-                attempt.spend(cost)
-                raise AgentFailed(reason, "nothing was decided", retryable=left > 0, cost=cost)
-            attempt.ports.log("AGENT-PARTIAL", reason=reason, answered=len(answers))
-            break
+            raise AgentFailed(reason, "nothing was decided", retryable=left > 0, cost=self.cost)
         request = AgentRequest(
-            repository=attempt.run.inputs.repository,
+            repository=inputs.repository,
             issues=batch,
             labels=policy.labels,
             exclusive=policy.exclusive,
             language=policy.language,
             max_turns=policy.max_turns.cold,
             budget_usd=left,
-            root=checkout.root if checkout is not None else None,
+            root=self.checkout.root if self.checkout is not None else None,
         )
         try:
-            decided, spent = await _decide(attempt, request)
+            decided, spent = await _decide(self.attempt, request)
         except AgentFailed as failure:
-            cost += failure.cost
-            if not answers:
-                attempt.spend(cost)
-                raise
-            attempt.ports.log("AGENT-PARTIAL", reason=failure.reason, answered=len(answers))
-            break
-        answers += decided
-        cost += spent
-    attempt.spend(cost)
-    files = checkout.files if checkout is not None else ()
-    return make_plan(answers, snapshot, policy, cost, files)
+            self.cost += failure.cost
+            raise
+        self.cost += spent
+        return decided
 
 
 async def _decide(attempt: Attempt, request: AgentRequest) -> tuple[list[dict[str, object]], Cost]:
@@ -207,6 +273,7 @@ async def _decide(attempt: Attempt, request: AgentRequest) -> tuple[list[dict[st
             answer = await attempt.ports.agent.decide(replace(request, budget_usd=left))
         except AgentFailed as failure:
             spent += failure.cost
+            attempt.tell_denials(failure.denials)
             broke = spent.estimated_usd >= request.budget_usd
             if pause is None or not failure.retryable or attempt.out_of_time or broke:
                 raise AgentFailed(
