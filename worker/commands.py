@@ -72,7 +72,7 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
     """``/retriage``: by somebody with the permission that the policy names."""
     record = await _record(ask.repository_id, ask.repository, ask.installation, ports)
     record = await windows.refreshed(record, ports)
-    earlier = await _told_of(ask, ports)
+    own, earlier = await _told_of(ask, ports)
     policy = record.policy_of(JobKey.RETRIAGE if earlier is None else earlier.key.job)
     if policy is None or not record.active:
         ports.log("COMMAND-REFUSED", repository=record.full_name, reason="no policy")
@@ -82,6 +82,8 @@ async def command(ask: Command, ports: Ports) -> RunReport | None:
     if not quiet:
         await ports.writer.react(place, ask.comment_id, SEEN)
     refusal = await _refusal(ask, record, ports)
+    if own and earlier is None and ask.verb is not Verb.RESOLVE:
+        refusal = refusal or "it is not known any more which run the issue tells of"
     if refusal:
         ports.log("COMMAND-REFUSED", repository=record.full_name, by=ask.login, reason=refusal)
         if not quiet:
@@ -134,12 +136,13 @@ async def _refusal(ask: Command, record: RepositoryRecord, ports: Ports) -> str:
     return "" if ROLES.index(known) >= ROLES.index(least) else f"{role} may not, {least} may"
 
 
-async def _told_of(ask: Command, ports: Ports) -> RunRecord | None:
-    """The run that the issue tells of, where the command stands on a summary or a review."""
+async def _told_of(ask: Command, ports: Ports) -> tuple[bool, RunRecord | None]:
+    """Whether the command stands on a summary or a review, and the run that it tells of; None where
+    a ledger that was lost has forgotten that."""
     record = await ports.ledger.effects.by_github_id(ask.repository_id, ask.issue_id)
     if record is None or record.kind is not EffectKind.SUMMARY:
-        return None
-    return (await ports.ledger.leases.view(record.writer or record.holder)).run
+        return False, None
+    return True, (await ports.ledger.leases.view(record.writer or record.holder)).run
 
 
 def _inputs(

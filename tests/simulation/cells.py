@@ -2,15 +2,20 @@
 is what the cell says, the next run ends it, and two more change nothing."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
 from tests.simulation.invariants import check
 from tests.simulation.matrix import Cell
+from tests.simulation.reviews import review_file
 from tests.simulation.strikes import Strike
-from tests.simulation.world import Faults, Killed, World, policy_file, world
+from tests.simulation.ways import TRIAGE, Way
+from tests.simulation.world import REPOSITORY, Faults, Killed, World, policy_file, world
 from triage.classification import Facts, classify
 from triage.contract import RunRecord, Status
+from triage.identifiers import JobKey
 from triage.plan import Plan
 from triage.snapshot import Snapshot
 from worker.ports import LeaseLost, LedgerUnavailableError
@@ -44,13 +49,30 @@ class Left:
         return self.report is None
 
 
-async def play(cell: Cell) -> None:
+@asynccontextmanager
+async def stage(way: Way, *, opened: timedelta = timedelta(0)) -> AsyncIterator[World]:
+    """A world in which the job of this way has something to write; its issue was opened so long
+    ago."""
+    if way.job is JobKey.DAILY:
+        async with world(["Bug: a"], policy=policy_file(), opened=opened) as w:
+            yield w
+        return
+    async with world(["Bug: a"], policy=review_file(), job=way.job, opened=opened) as w:
+        w.github.put_file(REPOSITORY, "a.py", "FAULT: it divides by zero\n")
+        if way.edits:
+            assert (await w.run()).status is Status.COMPLETED
+            w.github.put_file(REPOSITORY, "b.py", "FAULT: it leaks a file\n")
+            w.move(days=1)
+        yield w
+
+
+async def play(cell: Cell, way: Way = TRIAGE) -> None:
     """Tell the story of a cell. Raises AssertionError where anything is not as the cell says."""
     if cell.row == 0:
-        await _enqueued(cell)
+        await _enqueued(cell, way)
         return
-    async with world(["Bug: a"], policy=policy_file()) as w:
-        strike = Strike(cell, w, Faults())
+    async with stage(way) as w:
+        strike = Strike(cell, w, Faults(), nth=way.passing(cell.row), way=way)
         strike.arm()
         left = await _attempt(w, strike)
         assert strike.struck, f"{cell}: the fault never struck"
@@ -63,12 +85,13 @@ async def play(cell: Cell) -> None:
 
 
 async def _attempt(w: World, strike: Strike) -> Left:
+    before = len(await w.runs())
     try:
         report = await w.run(faults=strike.faults)
     except (Killed, LeaseLost, LedgerUnavailableError):
         report = None
     await strike.over()
-    runs = await w.runs()
+    runs = (await w.runs())[before:]
     run = runs[0] if runs else None
     key = run.inputs.dedupe_key if run is not None else ""
     return Left(
@@ -76,7 +99,7 @@ async def _attempt(w: World, strike: Strike) -> Left:
         run,
         await w.ledger.runs.snapshot(key),
         await w.ledger.runs.plan(key),
-        len(w.agent.asked),
+        w.agent.sessions_asked,
     )
 
 
@@ -135,7 +158,7 @@ class _Steps:
     async def _key(self) -> str:
         if self.left.run is not None:
             return self.left.run.inputs.dedupe_key
-        return next(iter(self.w.server.state.leases))
+        return list(self.w.server.state.leases)[-1]
 
     async def _b(self) -> None:
         """No lease is held, and it comes back when told."""
@@ -156,7 +179,7 @@ class _Steps:
         assert self.left.snapshot is not None
         assert self.left.plan is None, f"{self.cell}: {self.left.plan}"
         await self._completed(asked=1)
-        run = (await self.w.runs())[0]
+        run = (await self.w.runs())[-1]
         assert await self.w.ledger.runs.snapshot(run.inputs.dedupe_key) is not None
 
     async def _p(self) -> None:
@@ -179,7 +202,7 @@ class _Steps:
     async def _g(self) -> None:
         """The same attempt goes on to the end."""
         assert self.left.report is not None
-        assert [item.ended for item in (await self.w.runs())[0].attempts] == ["completed"]
+        assert [item.ended for item in (await self.w.runs())[-1].attempts] == ["completed"]
 
     async def _d(self) -> None:
         """The second trigger was refused or reused while the first went on."""
@@ -209,7 +232,7 @@ class _Steps:
             await asyncio.sleep(self.w.timing.absence_window.total_seconds() / 4)
         assert report.status is Status.COMPLETED, f"{self.cell}: I7: {report}"
         fresh = int(self.left.snapshot is None)
-        assert len(self.w.agent.asked) == self.left.asked + max(asked, fresh), self.cell
+        assert self.w.agent.sessions_asked == self.left.asked + max(asked, fresh), self.cell
 
 
 async def _two_more(w: World) -> None:
@@ -228,20 +251,20 @@ async def _two_more(w: World) -> None:
 # Row 0: the trigger, before there is a run
 
 
-async def _enqueued(cell: Cell) -> None:
+async def _enqueued(cell: Cell, way: Way) -> None:
     """The trigger is on its way to the queue: the clock's, or a delivery that installs the App."""
-    async with world(["Bug: a"], policy=policy_file(), opened=timedelta(days=1)) as w:
+    async with stage(way, opened=timedelta(days=1)) as w:
         await trigger(cell, w)
         reports = [*await w.work(), *await w.settle()]
         assert [item.outcome for item in reports if item.outcome != "reused"] == ["ran"], cell
         assert [run.status for run in await w.runs()] == [Status.COMPLETED], cell
-        assert len(w.agent.asked) == 1
+        assert w.agent.sessions_asked == 1
         await _two_more(w)
 
 
 async def trigger(cell: Cell, w: World) -> None:
     """The trigger is given, and this fault befalls it; what was asked for is queued or due."""
-    guid = w.github.webhooks.deliveries[-1].guid
+    guid = next(d.guid for d in w.github.webhooks.deliveries[::-1] if d.event == "issues")
     w.github.outbox.drain()
     await _TRIGGERS[cell.fault](w, guid)
 

@@ -3,9 +3,10 @@
 import re
 
 from sandbox.github.requests import Logged
+from tests.simulation.reviews import check_reviews
 from tests.simulation.world import BOT, REPOSITORY, World
 from triage.contract import Evidence, RunRecord, Status
-from triage.identifiers import EffectKind
+from triage.identifiers import EffectKind, JobKey
 
 _WRITES = ("POST", "PATCH", "PUT", "DELETE")
 _ISSUES = re.compile(r"/repos/[^/]+/[^/]+/issues")
@@ -33,6 +34,8 @@ async def check(
             own = {m.effect_key for m in world.markers() if m.run == run.inputs.dedupe_key}
             assert not own, "I4: before-write, and something is on GitHub"
     _in_scope(world)
+    if world.job is JobKey.REVIEW:
+        await check_reviews(world, incidents=incidents, forgotten=forgotten)
     counted = (await world.ledger.counters.snapshot()).incidents
     assert sum(counted.values()) == incidents, counted
 

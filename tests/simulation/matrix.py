@@ -66,7 +66,29 @@ TABLE: Final = """
 13 | C→z      | C→z     | C→z   | ·    | ·      | C→z    | C→z     | C→z      | d | C→z
 """
 
+TABLE_OF_REVIEW: Final = """
+ 0 | e        | e       | e     | ·    | ·      | ·      | ·       | e        | d | ·
+ 1 | FB→t n   | FB→b n  | g     | ·    | FB→b n | FB→b n | FB→t n  | FB→t n   | d | g
+ 2 | FB→t m   | FB→m    | g     | ·    | FB→m   | FB→b m | FB→t m  | FB→t m/n | d | g
+ 3 | FB→t p/m | FB→p    | g→p   | ·    | FB→m   | FB→b m | FB→t p  | FB→t p/m | d | g
+ 4 | FA→w v   | FA→v    | g     | ·    | ·      | W→b p  | FA→w v  | FA→w v   | d | g
+ 5 | ·        | ·       | ·     | ·    | ·      | ·      | ·       | ·        | · | ·
+ 6 | ·        | ·       | ·     | ·    | ·      | ·      | ·       | ·        | · | ·
+ 7 | ·        | ·       | ·     | ·    | ·      | ·      | ·       | ·        | · | ·
+ 8 | ·        | ·       | ·     | ·    | ·      | ·      | ·       | ·        | · | ·
+ 9 | FA→w v   | FA→v    | g     | ·    | FA→v   | FA→b v | FA→w v  | FA→w v   | d | g
+10 | FA→w p   | ·       | g     | ·    | ·      | ·      | FA→w v  | FA→w v   | d | g
+11 | FA→w v   | FA→v    | FA→v  | FA→v | FA→v   | FB→b p | FA→w v  | FA→w v   | d | FA→v
+12 | FA→w v   | FA→v    | g     | ·    | ·      | FA→b v | FA→w v  | FA→w v   | d | g
+13 | C→z      | C→z     | C→z   | ·    | ·      | C→z    | C→z     | C→z      | d | C→z
+"""
+"""A review's, whose one effect is its page."""
+
+ORDER_OF_REVIEW: Final = (0, 1, 2, 3, 4, 11, 12, 9, 10, 13)
+"""The boundaries as a review passes them."""
+
 _ANSWERS_OF_REDIS = "Redis answers here, which has no status 5xx"
+_NOTHING_FOLLOWS = "the page was the last that is asked of GitHub"
 _NO_REQUEST = "no request is sent here that could be refused or fail"
 
 IMPOSSIBLE: Final = {
@@ -79,6 +101,27 @@ IMPOSSIBLE: Final = {
     (13, "5xx, not applied"): _NO_REQUEST,
 }
 """Why a cell is ·, by row and fault; a cell of the table wins."""
+
+IMPOSSIBLE_FOR_REVIEW: Final = {
+    **IMPOSSIBLE,
+    **{
+        (row, fault): "a review comments on nothing and labels nothing"
+        for row in range(5, 9)
+        for fault in FAULTS
+    },
+    (10, "timeout"): _NOTHING_FOLLOWS,
+    (10, "403 / 429"): _NOTHING_FOLLOWS,
+}
+
+IMPOSSIBLE_FOR_FIRST: Final = {
+    (3, "timeout"): "the next request is the page's own, which is boundary 11",
+}
+"""Of a review that makes its page, beside those."""
+
+IMPOSSIBLE_FOR_LATER: Final = {
+    (0, fault): "the trigger knows nothing of a page: a first review tells it" for fault in FAULTS
+}
+"""Of a review that edits its page, beside those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +143,9 @@ class Cell:
         return min(self.row + 1, len(BOUNDARIES) - 1)
 
 
-def _cells() -> dict[tuple[int, str], Cell]:
+def _cells(table: str) -> dict[tuple[int, str], Cell]:
     found = {}
-    for line in TABLE.strip().splitlines():
+    for line in table.strip().splitlines():
         number, *texts = (part.strip() for part in line.split("|"))
         for fault, text in zip(FAULTS, texts, strict=True):
             if text != "·":
@@ -114,5 +157,7 @@ def _cells() -> dict[tuple[int, str], Cell]:
     return found
 
 
-CELLS: Final = _cells()
+CELLS: Final = _cells(TABLE)
 """What is possible, by row and fault."""
+
+CELLS_OF_REVIEW: Final = _cells(TABLE_OF_REVIEW)

@@ -5,15 +5,16 @@ goes on until nothing is. The end is proved like every run's, and two more runs 
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tests.simulation.cells import trigger
+from tests.simulation.cells import stage, trigger
 from tests.simulation.invariants import check, check_ended, nothing_more
-from tests.simulation.matrix import CELLS, Cell
+from tests.simulation.matrix import BOUNDARIES, CELLS, Cell
 from tests.simulation.strikes import Strike
-from tests.simulation.world import Faults, Killed, World, policy_file, world
+from tests.simulation.ways import TRIAGE, Way
+from tests.simulation.world import Faults, Killed, World
 from triage.contract import RunRecord, Status
 from worker.ports import LedgerUnavailableError
 
@@ -37,22 +38,27 @@ class Told:
     both: bool
 
 
-def pairs() -> Iterator[Pair]:
-    """Every ordered pair of possible faults at the same and at adjacent boundaries."""
-    for first in CELLS.values():
-        for second in CELLS.values():
-            if second.row in (first.row, first.row + 1):
+def pairs(
+    cells: Collection[Cell] = CELLS.values(), order: Sequence[int] = range(len(BOUNDARIES))
+) -> Iterator[Pair]:
+    """Every ordered pair of possible faults at the same and at adjacent boundaries, which a run
+    passes in this order."""
+    at = {row: place for place, row in enumerate(order)}
+    for first in cells:
+        for second in cells:
+            if at[second.row] - at[first.row] in (0, 1):
                 yield Pair(first, second)
 
 
-async def play_pair(pair: Pair) -> Told:
+async def play_pair(pair: Pair, way: Way = TRIAGE) -> Told:
     """Tell the story of a pair. Raises AssertionError that names the invariant that does not
     hold."""
-    async with world(["Bug: a"], policy=policy_file(), opened=timedelta(days=1)) as w:
-        strikes, faults = _armed(pair, w)
+    async with stage(way, opened=timedelta(days=1)) as w:
+        before = len(await w.runs())
+        strikes, faults = _armed(pair, w, way)
         await _trigger(pair, w)
         await _clock(w, faults, strikes)
-        run = await _ended(pair, w)
+        run = await _ended(pair, w, before)
         told = Told(run.status, both=all(strike.struck for strike in strikes))
         w.github.faults.clear()
         faults.armed.clear()
@@ -60,12 +66,12 @@ async def play_pair(pair: Pair) -> Told:
         return told
 
 
-def _armed(pair: Pair, w: World) -> tuple[list[Strike], Faults]:
+def _armed(pair: Pair, w: World, way: Way) -> tuple[list[Strike], Faults]:
     faults = Faults()
-    nth = 2 if pair.first.row == pair.second.row else 1
+    again = int(pair.first.row == pair.second.row)
     strikes = [
-        Strike(cell, w, faults, nth=place)
-        for cell, place in ((pair.first, 1), (pair.second, nth))
+        Strike(cell, w, faults, nth=way.passing(cell.row) + later, way=way)
+        for cell, later in ((pair.first, 0), (pair.second, again))
         if cell.row
     ]
     for strike in strikes:
@@ -107,9 +113,9 @@ async def _tick(w: World, faults: Faults) -> None:
         return
 
 
-async def _ended(pair: Pair, w: World) -> RunRecord:
+async def _ended(pair: Pair, w: World, before: int) -> RunRecord:
     """The one run is over, or needs a person for a reason that a person can see."""
-    runs = await w.runs()
+    runs = (await w.runs())[before:]
     assert len(runs) == 1, f"{pair}: {[run.inputs.dedupe_key for run in runs]}"
     await check_ended(w)
     return runs[0]

@@ -104,3 +104,22 @@ class Faults:
                 if isinstance(given, Unclaimed):
                     return given
         return None
+
+
+@dataclass
+class DiesAt(Faults):
+    """The worker dies at the n-th point that it passes, whichever that is."""
+
+    left: int = 0
+
+    async def meet(self, point: str, args: Any) -> object:
+        """One more."""
+        self.left -= 1
+        if self.left == 0:
+            raise Killed(point)
+        return await super().meet(point, args)
+
+    @property
+    def died(self) -> bool:
+        """Whether it came so far."""
+        return self.left <= 0

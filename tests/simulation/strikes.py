@@ -11,21 +11,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from ledger.records import Unclaimed
-from sandbox.github.faults import (
-    GET_COMMENT,
-    GET_ISSUE,
-    LIST_ISSUES,
-    LIST_LABELS,
-    POST_COMMENT,
-    POST_ISSUE,
-    POST_LABELS,
-    Armed,
-)
+from sandbox.github.faults import Armed
 from tests.simulation.matrix import Cell
 from tests.simulation.sight import LISTS
+from tests.simulation.ways import TRIAGE, Way, always
 from tests.simulation.world import Faults, Killed, World
-from triage.contract import Evidence
-from triage.identifiers import EffectKind
 from triage.plan import Cost
 from worker.ports import AgentFailed, LeaseLost, LedgerUnavailableError, ReadFailed
 
@@ -42,53 +32,6 @@ BACK_SECONDS: Final = 120
 """When GitHub asks to come back."""
 
 
-def _kind(kind: EffectKind) -> Callable[[Any], bool]:
-    """Calls whose effect is of this kind."""
-    return lambda args: any(getattr(argument, "kind", None) is kind for argument in args)
-
-
-def _confirms(args: Any) -> bool:
-    effects = args[1] if len(args) > 1 and isinstance(args[1], list) else []
-    return any(effect.evidence is Evidence.CONFIRMED for effect in effects)
-
-
-def _always(_: Any) -> bool:
-    return True
-
-
-POINTS: Final[dict[int, tuple[str, Callable[[Any], bool]]]] = {
-    1: ("after leases.acquire", _always),
-    2: ("after runs.save_snapshot", _always),
-    3: ("after runs.save_plan", _always),
-    4: ("after effects.claim", _kind(EffectKind.COMMENT)),
-    5: ("after writer.create_comment", _always),
-    6: ("after effects.acknowledge", _kind(EffectKind.COMMENT)),
-    7: ("after writer.add_labels", _always),
-    8: ("after effects.acknowledge", _kind(EffectKind.LABELS)),
-    9: ("after reader.comment", _always),
-    10: ("after runs.save_effects", _confirms),
-    11: ("after writer.create_issue", _always),
-    12: ("after effects.acknowledge", _kind(EffectKind.SUMMARY)),
-    13: ("after runs.settle", _always),
-}
-"""The call after which a run stands at a boundary."""
-
-REQUESTS: Final = {5: POST_COMMENT, 7: POST_LABELS, 9: GET_COMMENT, 11: POST_ISSUE}
-"""The request that a boundary is."""
-
-NEXT_REQUESTS: Final = {
-    1: LIST_ISSUES,
-    3: LIST_LABELS,
-    4: POST_COMMENT,
-    6: LIST_LABELS,
-    8: GET_COMMENT,
-    10: POST_ISSUE,
-    12: GET_ISSUE,
-    13: "GET .",
-}
-"""The request that comes next after a boundary that is none; after the second it is the model's."""
-
-
 @dataclass(frozen=True, slots=True)
 class Strike:
     """A fault at a boundary, at its n-th passing (from 1), in a world whose workers pass
@@ -98,6 +41,7 @@ class Strike:
     world: World
     faults: Faults
     nth: int = 1
+    way: Way = TRIAGE
     _met: list[str] = field(default_factory=list)
     _armed: list[Armed] = field(default_factory=list)
     _up: asyncio.Event = field(default_factory=asyncio.Event)
@@ -125,13 +69,13 @@ class Strike:
         arms[self.cell.fault]()
 
     def _at(self, deed: Callable[[], Awaitable[object]], point: str = "") -> None:
-        where, when = POINTS[self.cell.row]
+        where, when = self.way.points[self.cell.row]
 
         async def meet() -> object:
             self._met.append(point or where)
             return await deed()
 
-        self.faults.at(point or where, meet, when if not point else _always, nth=self.nth)
+        self.faults.at(point or where, meet, when if not point else always, nth=self.nth)
 
     def _raise(self, error: BaseException) -> None:
         async def fail() -> None:
@@ -152,9 +96,9 @@ class Strike:
             self._answer("hang after applying", seconds=3600)
 
     def _lose_reply(self) -> None:
-        row = self.cell.row
-        if row in REQUESTS:
-            self._request(REQUESTS[row], "apply then drop")
+        row, requests = self.cell.row, self.way.requests
+        if row in requests:
+            self._request(requests[row], "apply then drop")
         elif row == 4:
 
             async def unsure() -> Unclaimed:
@@ -165,7 +109,7 @@ class Strike:
             self._raise(LedgerUnavailableError("the reply was lost"))
 
     def _applied_5xx(self) -> None:
-        self._request(REQUESTS[self.cell.row], "apply then 502")
+        self._request(self.way.requests[self.cell.row], "apply then 502")
 
     def _refused_5xx(self) -> None:
         if self.cell.row in (2, 3):
@@ -185,11 +129,11 @@ class Strike:
     def _answer(self, action: str, **options: Any) -> None:
         """The request at the boundary, or the next one, is answered so; a read each time that it
         is tried again: a refused one is not."""
-        row, github = self.cell.row, self.world.github
-        where = REQUESTS.get(row) or NEXT_REQUESTS[row]
+        row, github, requests = self.cell.row, self.world.github, self.way.requests
+        where = requests.get(row) or self.way.following[row]
         again = where.startswith("GET") and "retry_after" not in options
         options["times"] = ALL_TRIES if again else 1
-        if row in REQUESTS:
+        if row in requests:
             self._request(where, action, **options)
             return
 
@@ -208,9 +152,9 @@ class Strike:
         failed = AgentFailed(reason, "no answer", retryable=True, cost=Cost())
 
         async def fail() -> None:
-            self.world.agent.fails += [failed] * 3
+            self.world.agent.fails += [failed] * self.way.tries
 
-        self._at(fail, "before agent.decide")
+        self._at(fail, self.way.model)
 
     def _lose_lease(self) -> None:
         """The process stands still, its heartbeat too, until the lease has lapsed. After a claim
@@ -250,12 +194,12 @@ class Strike:
 
     def _lag(self) -> None:
         """From here on every list shows only what is older; what is asked for is not answered."""
-        row = self.cell.row
+        row, way = self.cell.row, self.way
         if row in (5, 7, 11):
-            self._request(REQUESTS[row], "apply then drop")
+            self._request(way.requests[row], "apply then drop")
 
         async def lag() -> None:
             for view in LISTS:
                 self.world.github.fail("GET .", "stale", view=view, lag=LAG_SECONDS)
 
-        self._at(lag, f"before {POINTS[row][0].removeprefix('after ')}")
+        self._at(lag, f"before {way.points[row][0].removeprefix('after ')}")

@@ -7,8 +7,18 @@ import pytest
 
 from tests.simulation.cells import play
 from tests.simulation.invariants import check, nothing_more
-from tests.simulation.matrix import BOUNDARIES, CELLS, FAULTS, IMPOSSIBLE, Cell
-from tests.simulation.strikes import POINTS
+from tests.simulation.matrix import (
+    BOUNDARIES,
+    CELLS,
+    CELLS_OF_REVIEW,
+    FAULTS,
+    IMPOSSIBLE,
+    IMPOSSIBLE_FOR_FIRST,
+    IMPOSSIBLE_FOR_LATER,
+    IMPOSSIBLE_FOR_REVIEW,
+    Cell,
+)
+from tests.simulation.ways import REVIEW, REVIEW_AGAIN, TRIAGE
 from tests.simulation.world import Faults, Killed, policy_file, world
 from triage.contract import Status
 from worker.ports import LeaseLost
@@ -28,6 +38,30 @@ def test_every_cell_is_played_or_says_why_not() -> None:
 async def test_cell(cell: Cell) -> None:
     """The fault strikes; status, next action, and I1 to I7 after the next run and two more."""
     await play(cell)
+
+
+def test_every_cell_of_a_review_is_played_or_says_why_not() -> None:
+    """The same boundaries and faults, of which a review has fewer."""
+    everywhere = {(row, fault) for row in range(len(BOUNDARIES)) for fault in FAULTS}
+    assert everywhere - set(CELLS_OF_REVIEW) == set(IMPOSSIBLE_FOR_REVIEW) - set(CELLS_OF_REVIEW)
+    assert len(CELLS_OF_REVIEW) == 81
+
+
+FIRST = [cell for key, cell in CELLS_OF_REVIEW.items() if key not in IMPOSSIBLE_FOR_FIRST]
+
+LATER = [cell for key, cell in CELLS_OF_REVIEW.items() if key not in IMPOSSIBLE_FOR_LATER]
+
+
+@pytest.mark.parametrize("cell", FIRST, ids=str)
+async def test_cell_of_a_review(cell: Cell) -> None:
+    """The same of a review that makes its page."""
+    await play(cell, REVIEW)
+
+
+@pytest.mark.parametrize("cell", LATER, ids=str)
+async def test_cell_of_a_review_that_edits(cell: Cell) -> None:
+    """The same of the next night's, which edits the page in its place."""
+    await play(cell, REVIEW_AGAIN)
 
 
 async def test_answer_of_the_model_that_nobody_saved() -> None:
@@ -50,12 +84,12 @@ async def test_answer_of_the_model_that_nobody_saved() -> None:
         await nothing_more(w)
 
 
-@pytest.mark.parametrize("row", POINTS)
+@pytest.mark.parametrize("row", TRIAGE.points)
 async def test_own_deadline(row: int) -> None:
     """A fault without a column: the attempt's own time is over at the boundary. Nothing new is sent
     after that; the next attempt goes on from what is saved, and ends it."""
     async with world(["Bug: a"], policy=policy_file()) as w:
-        point, when = POINTS[row]
+        point, when = TRIAGE.points[row]
         faults, sent = Faults(), [0]
 
         async def wait() -> None:

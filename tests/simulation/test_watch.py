@@ -1,10 +1,13 @@
 """The resource watch, window after window: fetched once, told in one file, nothing on GitHub."""
 
+import asyncio
+import contextlib
 import json
 from datetime import timedelta
 
 import pytest
 
+from ledger.records import LEDGER
 from sandbox.web.samples import Release, feed
 from tests.simulation.invariants import writes
 from tests.simulation.virtual import START
@@ -12,7 +15,7 @@ from tests.simulation.world import Faults, Killed, World, world
 from triage.contract import Status, write_scope
 from triage.identifiers import JobKey
 from triage.plan import Cost
-from worker import windows
+from worker import recovery, windows
 from worker.ports import AgentFailed, NotFetched, Obstacle, WatchRequest
 from worker.stages.settling import RunReport
 
@@ -141,3 +144,71 @@ async def test_failed_watch_tells_it_the_next_time() -> None:
         assert (await day(w)).status is Status.FAILED_BEFORE_WRITE
         assert (await day(w)).status is Status.COMPLETED
         assert "1.1" in report(w)
+
+
+@pytest.mark.parametrize(
+    "instant",
+    [
+        "before repositories.report",
+        "before repositories.save_report",
+        "after repositories.save_report",
+        "before runs.save_effects",
+        "before runs.settle",
+    ],
+)
+async def test_two_runs_of_a_window_at_once(instant: str) -> None:
+    """Neither loses the other's section, in the ledger or in the file, whoever writes between."""
+    async with world([], policy=watching(FEED), job=WATCH) as w:
+        put(w, "1.0")
+        faults = Faults()
+
+        async def meanwhile() -> None:
+            other = await w.run(windows.Ask(by="hand", forced="2"), owner="worker-2")
+            assert other.status is not None
+            assert other.status.final
+
+        faults.at(instant, meanwhile)
+        first = await w.run(windows.Ask(by="hand", forced="1"), faults=faults)
+        assert first.status is not None
+        assert first.status.final
+        assert not faults.armed
+        [path] = w.artifacts.files
+        kept = await w.ledger.repositories.report(path)
+        assert kept is not None
+        assert report(w) == kept.text
+        assert report(w).count("## Run `") == 2
+        assert "forced-1`" in report(w)
+        assert "forced-2`" in report(w)
+
+
+async def test_lost_ledger_keeps_the_file() -> None:
+    """What was known of the resources is lost, and said so: each is seen for the first time. The
+    sections of the window's file stand."""
+    async with world([], policy=watching(FEED), job=WATCH) as w:
+        put(w, "1.0")
+        await w.run(windows.Ask(by="hand", forced="1"))
+        await w.lose_ledger()
+        await recovery.recover(LEDGER, w.ports())
+        await w.settle()
+        assert [run.status for run in await w.runs()] == [Status.COMPLETED]
+        assert report(w).count("## Run `") == 2
+        assert "1 first" in report(w).rpartition("## Run `")[2]
+        put(w, "1.1", "1.0")
+        assert (await day(w)).status is Status.COMPLETED
+        assert "Something is new there" in report(w)
+
+
+async def test_worker_that_dies_each_time_has_told_nothing() -> None:
+    """A plan stands, and no report: that is a failure, not a day without news."""
+    async with world([], policy=watching(FEED), job=WATCH) as w:
+        put(w, "1.0")
+        await w.install()
+        while (pause := await w.next_due()) is not None:
+            await asyncio.sleep(pause)
+            faults = Faults()
+            faults.kill_at("before repositories.report")
+            with contextlib.suppress(Killed):
+                await w.tick(faults=faults)
+        [run] = await w.runs()
+        assert run.status is Status.FAILED_BEFORE_WRITE
+        assert run.reason == "its worker died each time"

@@ -211,8 +211,9 @@ class Repositories(Protocol):
     async def add_bot_id(self, user_id: int) -> None:
         """Remember one."""
 
-    async def save_report(self, report: Report) -> None:
-        """Keep an observe run's artifact."""
+    async def save_report(self, report: Report, was: Report | None = None) -> bool:
+        """Keep the artifact of a run that writes nothing else, in the place of ``was``. False where
+        another stands there by now: then nothing happens."""
 
     async def report(self, path: str) -> Report | None:
         """The artifact of a window."""

@@ -35,6 +35,10 @@ class Artifacts(Protocol):
     async def export(self, report: Report) -> str:
         """Write the file (0600) and give its path."""
 
+    async def standing(self, path: str) -> str | None:
+        """The text of the file as it stands, for a ledger that has lost it; None where there is
+        none that can be read."""
+
 
 class Log(Protocol):
     """The lines that alerts hang on."""

@@ -1,8 +1,8 @@
 """The frozen input of a run: its snapshot, and the plan that the model makes of it."""
 
-from triage.contract import Evidence, Skip, summarised
+from triage.contract import Evidence, RunEffect, Skip, summarised
 from triage.effects import derive, skipped
-from triage.identifiers import EffectKind, Mode
+from triage.identifiers import FAMILY, EffectKind, Mode, effect_key
 from triage.plan import Plan
 from triage.snapshot import Snapshot
 from worker.ports import RepositoryNow, StateNotSavedError
@@ -54,11 +54,16 @@ async def intend(attempt: Attempt, plan: Plan, snapshot: Snapshot) -> None:
     whatever was tried or settled; saved. A ledger that was set back may hold effects of a plan that
     it has lost.
 
-    An observe run's are only thought of: it saves none but its report.
+    An observe run's are only thought of: it saves none but its report. A report and a review's page
+    are wanted whatever the plan says: a run that fails before it has them is not over.
     """
     observing = attempt.run.inputs.mode is Mode.OBSERVE
     standing = () if observing else attempt.run.effects
     derived = derive(plan, snapshot, attempt.run.inputs)
+    if observing:
+        await _keep_wanted(attempt, EffectKind.REPORT, attempt.run.key.window)
+    elif plan.review is not None:
+        standing = await _keep_wanted(attempt, EffectKind.SUMMARY, None)
     kept = [
         effect
         for effect in standing
@@ -72,3 +77,14 @@ async def intend(attempt: Attempt, plan: Plan, snapshot: Snapshot) -> None:
     meant = {effect.effect_key for effect in effects}
     lost = [effect for effect in standing if effect.effect_key not in meant]
     await attempt.keep([*effects, *(skipped(effect, Skip.SUPERSEDED) for effect in lost)])
+
+
+async def _keep_wanted(
+    attempt: Attempt, kind: EffectKind, window: str | None
+) -> tuple[RunEffect, ...]:
+    """The one effect of the whole repository, saved unless it stands; gives all that stand."""
+    key = attempt.run.key
+    name = effect_key(key.repository_id, 0, FAMILY[key.job], kind, window)
+    if name not in attempt.effects:
+        await attempt.keep([RunEffect(effect_key=name, kind=kind, issue=0, issue_id=0)])
+    return tuple(attempt.effects.values())

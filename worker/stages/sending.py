@@ -12,7 +12,7 @@ from functools import partial
 from ledger.records import Claim, Due, DueKind, Granted, Unclaimed, Wait
 from triage.contract import Evidence, RunEffect, Skip
 from triage.effects import skipped
-from triage.identifiers import EffectKind
+from triage.identifiers import FAMILY, EffectKind, Family
 from worker.ports import (
     Landed,
     Late,
@@ -97,8 +97,10 @@ async def _claim(attempt: Attempt, effect: RunEffect) -> Claim | Unclaimed:
         await verify_later(attempt, effect)
     operation = attempt.ports.clock.token()
     effects = attempt.ports.ledger.effects
-    # A summary is made of all runs of its window as they stand now, not of this run's snapshot.
-    of_now = effect.kind is EffectKind.SUMMARY
+    # A triage's summary is made of all runs of its window as they stand now, not of this run's
+    # snapshot; a review's page is as old as its own.
+    of_triage = FAMILY[attempt.run.key.job] is Family.TRIAGE
+    of_now = effect.kind is EffectKind.SUMMARY and of_triage
     claim = await effects.claim(
         attempt.lease,
         effect,

@@ -1,5 +1,7 @@
 """The result of a run for people: an issue that tells of it, or an artifact."""
 
+from functools import partial
+
 from ledger.records import Claim, Report
 from triage import summary
 from triage.contract import Evidence, RunEffect
@@ -9,7 +11,7 @@ from triage.plan import Plan
 from triage.readback import Forged, Hit, adopted
 from triage.snapshot import Snapshot
 from worker.ports import Outcome
-from worker.stages.attempt import Attempt
+from worker.stages.attempt import Attempt, ask_twice
 from worker.stages.craft import Craft, Page
 from worker.stages.epoch import standing_epoch
 from worker.stages.reading import read_back, read_summary
@@ -86,25 +88,37 @@ async def _send(attempt: Attempt, effect: RunEffect, page: Page) -> RunEffect:
 
 async def write_report(attempt: Attempt, plan: Plan, snapshot: Snapshot, craft: Craft) -> None:
     """The artifact of a run that writes nothing else: kept in the ledger, read back there, exported
-    as a file."""
+    as a file. What another run adds to it meanwhile is not lost."""
     ports, inputs, key = attempt.ports, attempt.run.inputs, attempt.run.key
     path = summary.report_path(inputs, key.job, key.window)
-    before = await ports.ledger.repositories.report(path)
-    made = await craft.report(attempt, plan, snapshot, before)
-    report = Report(path=path, text=made.text, dedupe_key=inputs.dedupe_key)
-    await ports.ledger.repositories.save_report(report)
-    kept = await ports.ledger.repositories.report(path)
-    exported = await ports.artifacts.export(report)
+    repositories, saved = ports.ledger.repositories, False
+    while not saved:
+        before = await repositories.report(path)
+        made = await craft.report(attempt, plan, snapshot, before)
+        report = Report(path=path, text=made.text, dedupe_key=inputs.dedupe_key)
+        save = partial(repositories.save_report, report, before)
+        saved = await ask_twice(save, ports.clock)
+    kept = await repositories.report(path)
+    built_upon = kept is not None and kept.dedupe_key != inputs.dedupe_key
     effect = RunEffect(
         effect_key=effect_key(key.repository_id, 0, FAMILY[key.job], EffectKind.REPORT, key.window),
         kind=EffectKind.REPORT,
         issue=0,
         issue_id=0,
         digest=body_digest(made.text),
-        evidence=Evidence.CONFIRMED if kept == report else Evidence.CONFLICT,
-        url=exported,
+        evidence=Evidence.CONFIRMED if built_upon or kept == report else Evidence.CONFLICT,
+        url=await _exported(attempt, path),
         sends=int(made.is_news),
         when=attempt.now,
     )
     attempt.effects = {}
     await attempt.keep([effect])
+
+
+async def _exported(attempt: Attempt, path: str) -> str:
+    """The report as a file, which is never older than what the ledger has of it."""
+    ports, url = attempt.ports, ""
+    exported = None
+    while (kept := await ports.ledger.repositories.report(path)) not in (None, exported):
+        url, exported = await ports.artifacts.export(kept), kept
+    return url

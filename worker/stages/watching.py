@@ -16,6 +16,7 @@ from triage.identifiers import Family
 from triage.plan import Plan
 from triage.policy import Resource
 from triage.snapshot import Snapshot, source_set
+from triage.summary import report_path
 from triage.watch import compared, document_of, kept, make_watch, not_read
 from worker.ports import (
     AgentFailed,
@@ -87,8 +88,12 @@ class Watching(Craft):
     async def report(
         self, attempt: Attempt, plan: Plan, snapshot: Snapshot, before: Report | None
     ) -> Artifact:
-        """The window's file, with the section of this run added or replaced."""
-        earlier = before.text if before is not None else None
+        """The window's file, with the section of this run added or replaced. A ledger that has lost
+        it may have left the file."""
+        inputs, key = attempt.run.inputs, attempt.run.key
+        path = report_path(inputs, key.job, key.window)
+        standing = attempt.ports.artifacts.standing
+        earlier = before.text if before is not None else await standing(path)
         text = watch_page.report(attempt.run.inputs, snapshot, plan, earlier=earlier)
         return Artifact(text, is_news=watch_page.has_news(plan))
 
