@@ -46,7 +46,7 @@ from worker.stages.intake import frozen_plan, frozen_snapshot, intend
 from worker.stages.reading import read_back, settle_doubts
 from worker.stages.resolving import carry_out
 from worker.stages.sampling import Absent, look
-from worker.stages.sending import StopSending
+from worker.stages.sending import StopSending, look_for_late_requests
 from worker.stages.settling import RunReport, settle
 from worker.stages.summing import sum_up, write_report
 from worker.stages.writing import Writing, groups
@@ -250,11 +250,13 @@ async def _begin(
 async def _attempt(
     attempt: Attempt, resolution: Resolution | None, *, taken_over: bool
 ) -> RunReport:
+    if taken_over:
+        await look_for_late_requests(attempt)
     try:
         if attempt.worn_out:
             ending = await _as_it_stands(attempt)
         else:
-            ending = await _carry(attempt, resolution, taken_over=taken_over)
+            ending = await _carry(attempt, resolution)
     except AgentFailed as failure:
         reason = f"the model gave no plan: {failure.reason}"
         ending = Ending(reason, retryable=failure.retryable)
@@ -275,7 +277,7 @@ async def _as_it_stands(attempt: Attempt) -> Ending:
     return Ending(attempt.worn_out, retryable=False)
 
 
-async def _carry(attempt: Attempt, resolution: Resolution | None, *, taken_over: bool) -> Ending:
+async def _carry(attempt: Attempt, resolution: Resolution | None) -> Ending:
     """The straight line. What is saved is not done again."""
     reader, repositories = attempt.ports.reader, attempt.ports.ledger.repositories
     if not await repositories.bot_ids():
@@ -295,7 +297,7 @@ async def _carry(attempt: Attempt, resolution: Resolution | None, *, taken_over:
         return Ending()
     if resolution is not None:
         await carry_out(attempt, resolution)
-    await settle_doubts(attempt, taken_over=taken_over)
+    await settle_doubts(attempt)
     ending = await _write(attempt, Writing(attempt, snapshot, plan))
     await read_back(attempt)
     if not ending.reason:

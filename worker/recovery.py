@@ -65,11 +65,12 @@ async def continue_run(dedupe_key: str, ports: Ports) -> RunReport | None:
     was = await ports.ledger.due.when(due)
     view = await ports.ledger.leases.view(dedupe_key)
     run = view.run
+    if view.lease.live and view.lease.until is not None:
+        # Also where there is nothing to go on with: its holder may be about to save that.
+        await ports.ledger.due.add(due, view.lease.until + ports.timing.lock_delay)
+        return None
     if run is None or run.status.final or run.status is Status.NEEDS_REVIEW:
         await ports.ledger.due.remove(due, was)
-        return None
-    if view.lease.live and view.lease.until is not None:
-        await ports.ledger.due.add(due, view.lease.until + ports.timing.lock_delay)
         return None
     if run.stage == STAGE:
         await remove_again(run, ports)

@@ -11,7 +11,6 @@ Everything here is read without a copy, since it is read after each deed.
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -50,11 +49,10 @@ class Doubled:
 
 @dataclass(frozen=True)
 class Spoiled:
-    """A person changed the signature of a comment: when, in seconds and on the workers' wall; and
-    the text that stands there since."""
+    """A person changed the signature of a comment: when, in seconds, and the text that stands there
+    since."""
 
     at: float
-    moment: datetime
     text: str
 
 

@@ -1,5 +1,6 @@
 """Rules that no single state shows, looked at where a worker makes the call that they are about."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,10 @@ from tests.simulation.memory.rows import EffectRow, LeaseRow, RunRow, State
 from triage.contract import Evidence, RunEffect, Status
 from triage.identifiers import EffectKind
 from triage.readback import SAMPLES
-from worker.ports import Landed
+from worker.ports import Comment, Landed
+
+READS = frozenset({"reader.comment", "reader.comments", "reader.issue_comments"})
+"""What shows comments."""
 
 
 @dataclass
@@ -18,7 +22,8 @@ class Calls:
     """The calls of all hands of one world, against its books.
 
     What stands before a call is noted by hand; ``_claimed`` has the time of each claim, ``_asked``
-    that of the last request for each effect, in the server's seconds.
+    that of the last request for each effect, in the server's seconds; ``_read`` when a hand last
+    read a comment, ``_seen`` when that was read which confirmed a run's effect.
     """
 
     books: Books
@@ -26,6 +31,8 @@ class Calls:
     _claimed: dict[str, float] = field(default_factory=dict)
     _granted: set[str] = field(default_factory=set)
     _asked: dict[str, float] = field(default_factory=dict)
+    _read: dict[tuple[str, int], float] = field(default_factory=dict)
+    _seen: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def losses(self) -> list[float]:
@@ -51,6 +58,8 @@ class Calls:
             run = self.state.runs.get(args[0])
             claimed = 0 if run is None else run.claimed
             self._noted[hand.name] = (self.state.leases.get(args[0]), claimed)
+        elif call in READS:
+            self._noted[hand.name] = self.books.now
         elif call in ("runs.save", "runs.settle"):
             key = args[0].dedupe_key
             self._noted[hand.name] = (
@@ -67,9 +76,15 @@ class Calls:
             self._claim(hand, result, self._noted[hand.name])
         elif call == "leases.acquire" and isinstance(result, Lease):
             self._acquired(result, *self._noted[hand.name])
+        elif call in READS:
+            shown = result if isinstance(result, list) else [result]
+            ids = [item.id for item in shown if isinstance(item, Comment)]
+            self._read |= {(hand.name, number): self._noted[hand.name] for number in ids}
+        elif call == "runs.save_effects":
+            self._confirmed(hand, args[0].dedupe_key, args[1])
         elif call in ("runs.save", "runs.settle"):
             self._saved(args[0], *self._noted[hand.name])
-            self._signed(hand, self.state.runs.get(args[0].dedupe_key))
+            self._signed(args[0].dedupe_key, self.state.runs.get(args[0].dedupe_key))
         elif isinstance(result, Granted):
             self._require(
                 args[0] == self.books.w.installation, "P: pacing", f"a budget of {args[0]}"
@@ -190,17 +205,22 @@ class Calls:
         )
         self._require(current, "I6", f"{lease.dedupe_key} became {now.status}")
 
-    def _signed(self, hand: Hand, run: RunRow | None) -> None:
-        """What a run confirms bears a signature that it could verify."""
+    def _confirmed(self, hand: Hand, run: str, effects: Sequence[RunEffect]) -> None:
+        for effect in effects:
+            if effect.evidence is Evidence.CONFIRMED:
+                at = self._read.get((hand.name, effect.github_id or 0), hand.began)
+                self._seen[run, effect.effect_key] = at
+
+    def _signed(self, key: str, run: RunRow | None) -> None:
+        """What a run confirms bears a signature that it could verify: unless it was read when a
+        view might still show what stood there before."""
         if run is None or run.status is not Status.COMPLETED:
             return
         for placed in run.effects.values():
             effect = placed.effect
             spoiled = self.books.spoiled.get(effect.github_id or 0)
-            if spoiled is None or effect.evidence is not Evidence.CONFIRMED or self.books.early:
-                continue
-            early = hand.began <= spoiled.at + self.books.lag
-            if early or effect.when is None or effect.when <= spoiled.moment:
+            at = self._seen.get((key, effect.effect_key))
+            if spoiled is None or at is None or at <= spoiled.at + self.books.lag:
                 continue
             comment = self.books.comment(effect.github_id or 0)
             state = comment.history.latest if comment is not None else None

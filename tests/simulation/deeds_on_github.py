@@ -149,7 +149,7 @@ async def edit_comment(on: Scene, dice: Random) -> str | None:
     if text == rest and marker is not None:
         on.books.unmarked.add(marker.effect_key)
     if text == forged:
-        on.books.spoiled[comment.id] = Spoiled(on.books.now, on.w.clock.now(), forged)
+        on.books.spoiled[comment.id] = Spoiled(on.books.now, forged)
     on.books.touched.add(number)
     return f"{comment.id} of {number}"
 

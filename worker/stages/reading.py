@@ -26,14 +26,9 @@ POLLS_SECONDS = (1.0, 2.0, 4.0)
 """Pauses between reads of an acknowledged effect that a lagging read does not show yet."""
 
 
-async def settle_doubts(attempt: Attempt, *, taken_over: bool) -> None:
-    """Read back first: every effect whose request may have landed unrecorded.
-
-    ``taken_over``: the last holder fell silent, so its requests may still land late.
-    """
+async def settle_doubts(attempt: Attempt) -> None:
+    """Read back first: every effect whose request may have landed unrecorded."""
     for effect in [item for item in attempt.effects.values() if item.in_doubt]:
-        if taken_over:
-            await verify_later(attempt, effect)
         await attempt.keep([await settle_one(attempt, effect)])
 
 

@@ -9,7 +9,6 @@ from triage.contract import Evidence, Resolution, RunEffect, Skip, Verdict
 from triage.effects import skipped
 from worker.stages.attempt import Attempt
 from worker.stages.reading import settle_one
-from worker.stages.sending import verify_later
 
 OVER = (Evidence.CONFIRMED, Evidence.SKIPPED)
 
@@ -21,18 +20,9 @@ async def carry_out(attempt: Attempt, resolution: Resolution) -> None:
         # What was never sent need not be looked for.
         seen = await settle_one(attempt, effect) if effect.sends else effect
         if seen.evidence not in OVER:
-            seen = await _decided(attempt, seen, resolution.verdict)
+            retried = resolution.verdict is Verdict.RETRY
+            seen = _anew(seen) if retried else skipped(seen, Skip.RESOLVED)
         await attempt.keep([seen])
-
-
-async def _decided(attempt: Attempt, effect: RunEffect, verdict: Verdict) -> RunEffect:
-    """An effect that GitHub does not show as it should be. One that is sent anew may be joined by
-    its earlier requests, so it is looked for later."""
-    if verdict is not Verdict.RETRY:
-        return skipped(effect, Skip.RESOLVED)
-    if effect.sends and effect.kind.creates:
-        await verify_later(attempt, effect)
-    return _anew(effect)
 
 
 def _anew(effect: RunEffect) -> RunEffect:

@@ -45,8 +45,14 @@ class StopSending(Exception):  # noqa: N818 - the end of an attempt's writing, n
         self.budget_spent = budget_spent
 
 
-async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> RunEffect:
+async def send_once(
+    attempt: Attempt, effect: RunEffect, request: Request, *, joined: bool = False
+) -> RunEffect:
     """Claim, send, record. Gives the effect as the outcome leaves it, saved.
+
+    One that was sent before is looked for later: the earlier request may still land. So is one that
+    is ``joined``: another may stand in its place. That falls due while the claim is open, so that
+    nobody looks before it was sent, and who dies is taken over past a claim.
 
     Raises StopSending where nothing more can be written now, LeaseLost where the lease is gone.
     """
@@ -64,8 +70,19 @@ async def send_once(attempt: Attempt, effect: RunEffect, request: Request) -> Ru
             effects = attempt.ports.ledger.effects
             await ask_twice(partial(effects.withdraw, claim), attempt.ports.clock)
             continue
+        if not isinstance(outcome, Refused) and (joined or _sent_before(attempt, effect)):
+            await ask_twice(partial(verify_later, attempt, effect), attempt.ports.clock)
         return await _record(attempt, claim, effect, outcome)
     raise StopSending("the lease is too short to send", retry_at=attempt.now)
+
+
+def _sent_before(attempt: Attempt, effect: RunEffect) -> bool:
+    """Whether a request to create it was sent already, by whatever run."""
+    if not effect.kind.creates:
+        return False
+    record = attempt.records.get(effect.effect_key)
+    by_another = effect.github_id is None and record is not None and record.sends > 0
+    return effect.sends > 0 or by_another
 
 
 async def room_in_budget(attempt: Attempt) -> Granted:
@@ -93,8 +110,6 @@ async def _answered(attempt: Attempt, granted: Granted) -> None:
 
 async def _claim(attempt: Attempt, effect: RunEffect) -> Claim | Unclaimed:
     resend = effect.sends > 0 and effect.evidence is Evidence.ABSENT
-    if resend:
-        await verify_later(attempt, effect)
     operation = attempt.ports.clock.token()
     effects = attempt.ports.ledger.effects
     # A triage's summary is made of all runs of its window as they stand now, not of this run's
@@ -212,6 +227,12 @@ async def verify_later(attempt: Attempt, effect: RunEffect) -> None:
     """Look for a late writer of this effect one absence window from now."""
     at = attempt.now + attempt.ports.timing.absence_window
     await attempt.ports.ledger.due.add(Due(DueKind.VERIFY, effect.effect_key), at)
+
+
+async def look_for_late_requests(attempt: Attempt) -> None:
+    """After a takeover past a claim: what the last holder sent may still land."""
+    for effect in [item for item in attempt.effects.values() if item.in_doubt]:
+        await ask_twice(partial(verify_later, attempt, effect), attempt.ports.clock)
 
 
 async def _come_back(attempt: Attempt, outcome: Refused) -> None:

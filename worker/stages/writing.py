@@ -21,7 +21,7 @@ from worker.stages.gone import comment_gone
 from worker.stages.lookup import look_up
 from worker.stages.present import Present
 from worker.stages.sampling import look
-from worker.stages.sending import StopSending, conflict, send_once, verify_later
+from worker.stages.sending import StopSending, conflict, send_once
 
 BREAKER = 3
 """Unknown outcomes in a row after which an attempt stops writing."""
@@ -124,9 +124,10 @@ class Writing:
             record = self.attempt.records.get(effect.effect_key)
             deleted = record is not None and record.tombstone
             return await (self._replace if deleted else self._create)(effect, body)
-        before = await self._before_edit(effect.model_copy(update={"github_id": known}))
+        before, unmarked = await self._before_edit(effect.model_copy(update={"github_id": known}))
         if before.evidence is Evidence.ABSENT:
-            return await self._edit(before, known, body)
+            # Nobody could find it without its marker: another may stand in its place.
+            return await self._edit(before, known, body, joined=unmarked)
         if before.reason == Skip.HUMAN_REMOVED and self.attempt.run.inputs.force:
             return await self._replace(effect.model_copy(update={"github_id": None}), body)
         await self.attempt.keep([before])
@@ -152,15 +153,18 @@ class Writing:
 
         return await send_once(self.attempt, effect, request)
 
-    async def _edit(self, effect: RunEffect, comment_id: int, body: str) -> RunEffect:
+    async def _edit(
+        self, effect: RunEffect, comment_id: int, body: str, *, joined: bool = False
+    ) -> RunEffect:
         async def request(claim: Claim) -> Outcome:
             writer = self.attempt.ports.writer
             return await writer.edit_comment(claim, self.attempt.place, comment_id, body)
 
-        return await send_once(self.attempt, effect, request)
+        return await send_once(self.attempt, effect, request, joined=joined)
 
-    async def _before_edit(self, effect: RunEffect) -> RunEffect:
-        """The comment that is there, read by its id: gone, a person's, already right, or to edit.
+    async def _before_edit(self, effect: RunEffect) -> tuple[RunEffect, bool]:
+        """The comment that is there, read by its id: gone, a person's, already right, or to edit;
+        and whether it bears no valid marker.
 
         A command edits what a person had edited: they asked for it. So does a decision to send it
         again, which also signs anew what bears a bad signature.
@@ -168,15 +172,11 @@ class Writing:
         attempt, comment_id = self.attempt, effect.github_id or 0
         comment = await attempt.ports.reader.comment(attempt.place, comment_id)
         if isinstance(comment, Gone):
-            return await comment_gone(attempt, effect)
+            return await comment_gone(attempt, effect), False
         resolved = effect.reason == Skip.RESOLVED
         asked = attempt.run.inputs.target_issue is not None or resolved
         judged = judge_comment(attempt, effect, comment, overwrite=asked, sign_anew=resolved)
-        marked = read(comment.body, attempt.ports.keys).signature is Signature.VALID
-        if judged.evidence is Evidence.ABSENT and not marked:
-            # Nobody could find it without its marker: another may stand in its place.
-            await verify_later(attempt, judged)
-        return judged
+        return judged, read(comment.body, attempt.ports.keys).signature is not Signature.VALID
 
     async def _hold_back(self, stopped: RunEffect) -> None:
         """What follows a skipped effect on an issue that is gone is skipped with it."""
