@@ -16,7 +16,7 @@ from triage.documents import Watch
 from triage.findings import Review
 from triage.policy import JobPolicy
 from triage.snapshot import Snapshot, SnapshotIssue
-from triage.wording import REPEATS_A_VALUE, text_problem
+from triage.wording import REPEATS_A_VALUE, field_problem, text_problem
 
 VERDICT_LIMIT = 240
 QUOTE_LIMIT = 200
@@ -279,16 +279,13 @@ def _read(answers: Sequence[Mapping[str, Any]]) -> Answer | tuple[HeldFor, str]:
     try:
         return Answer.model_validate(answers[0])
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return HeldFor.VALIDATION, f"{where}: {first['msg']}"[:200]
+        return HeldFor.VALIDATION, field_problem(error)
 
 
 def _label_problem(labels: Sequence[str], policy: JobPolicy) -> str | None:
     """What is wrong with a choice of labels, or None."""
-    for name in labels:
-        if name not in policy.labels:
-            return f"label {name[:50]!r} is not allowed by the policy"
+    if not set(labels) <= policy.labels.keys():
+        return "it has a label that the policy does not allow"
     for group in policy.exclusive:
         both = [name for name in group if name in labels]
         if len(both) > 1:

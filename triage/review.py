@@ -30,7 +30,7 @@ from triage.identifiers import DedupeKey
 from triage.matching import SAME_WORDS, Told, alike, matched, new_id
 from triage.secret_words import reads_like_a_secret
 from triage.snapshot import Snapshot
-from triage.wording import REPEATS_A_VALUE, text_problem
+from triage.wording import REPEATS_A_VALUE, field_problem, text_problem
 
 FINDINGS_LIMIT: Final = 50
 SUMMARY_LIMIT: Final = 240
@@ -41,7 +41,6 @@ UNSEEN_LIMIT: Final = 2
 RESOLVED_KEPT: Final = 20
 """Resolved findings that stay on the page, newest first."""
 
-UNKNOWN_FIELD: Final = "it has a field that is not asked for"
 """Its name is the model's own word, so it is not told."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -101,9 +100,7 @@ def make_review(
     try:
         given = _Answer.model_validate(answer)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UnusableAnswerError(f"{where}: {first['msg']}"[:200]) from error
+        raise UnusableAnswerError(field_problem(error)) from error
     told, held, names = _checked(given.findings, files, secrets)
     link = link_of(
         taken,
@@ -251,11 +248,7 @@ def _finding(item: Any, files: Mapping[str, str], secrets: Collection[str]) -> T
     try:
         given = _AnsweredFinding.model_validate(item)
     except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "extra_forbidden":
-            return UNKNOWN_FIELD
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{where}: {first['msg']}"[:200]
+        return field_problem(error)
     file = given.file.removeprefix("./")
     if file not in files:
         return "its file is not in the snapshot"

@@ -23,7 +23,7 @@ from triage.documents import (
 )
 from triage.feeds import UnreadableFeedError, entries_of, page_text
 from triage.policy import Resource, ResourceKind
-from triage.wording import text_problem
+from triage.wording import field_problem, text_problem
 
 SUMMARY_LIMIT: Final = 240
 COMPARED_LINES: Final = 2_000
@@ -32,7 +32,6 @@ COMPARED_LINES: Final = 2_000
 LINES_LIMIT: Final = 60
 LINE_LIMIT: Final = 300
 
-UNKNOWN_FIELD: Final = "it has a field that is not asked for"
 """Its name is the model's own word, so it is not told."""
 
 
@@ -223,11 +222,7 @@ def _told(name: str, answers: Sequence[Mapping[str, Any]]) -> Told:
     try:
         answer = _Answer.model_validate(answers[0])
     except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "extra_forbidden":
-            return Told(name=name, held=UNKNOWN_FIELD)
-        where = ".".join(str(part) for part in first["loc"])
-        return Told(name=name, held=f"{where}: {first['msg']}"[:200])
+        return Told(name=name, held=field_problem(error))
     problem = text_problem(answer.summary)
     if not problem and "\n" in answer.summary:
         problem = "the summary is longer than one line"

@@ -6,6 +6,8 @@ no word that looks like nothing but a secret. It is escaped all the same where i
 
 import re
 
+from pydantic import ValidationError
+
 from triage.secret_words import reads_like_a_secret
 
 REPEATS_A_VALUE = "the text repeats what looks like a secret"
@@ -37,3 +39,13 @@ def text_problem(text: str) -> str | None:
     if reads_like_a_secret(text):
         return REPEATS_A_VALUE
     return None
+
+
+def field_problem(error: ValidationError) -> str:
+    """What is wrong with the form of an answer, without a word of its own: the name of a field that
+    was not asked for is the model's."""
+    first = error.errors()[0]
+    if first["type"] == "extra_forbidden":
+        return "it has a field that is not asked for"
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}"[:200]

@@ -62,7 +62,9 @@ class Triaging(Craft):
         except CheckoutFailed as failure:
             if failure.retryable:
                 raise
-            attempt.ports.log("CHECKOUT-FAILED", reason=failure.reason, detail=failure.detail)
+            run = attempt.run.inputs.dedupe_key
+            why = {"reason": failure.reason, "detail": failure.detail}
+            attempt.ports.log("CHECKOUT-FAILED", run=run, **why)
             return Asked(await _ask(attempt, snapshot))
 
     @override
