@@ -202,6 +202,10 @@ def test_every_permission_but_the_authors_is_a_role() -> None:
                 f"line 7: {JOB}.memory: input should be 'fresh', 'findings' or 'resume'",
             ],
         ),
+        (
+            {"memory": "resume"},
+            [f"line 5: {JOB}.memory: triage judges each issue on its own: write 'fresh'"],
+        ),
         ({"schedule": "daily"}, [f"line 5: {JOB}.schedule: must be a map"]),
         (
             {"commands": {"retirage": "read"}},

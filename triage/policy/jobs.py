@@ -28,6 +28,9 @@ from triage.policy.settings import (
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50)]
 
 
+TriageMemory = Annotated[Memory, WithJsonSchema({"enum": ["fresh"], "type": "string"})]
+
+
 class JobPolicy(Strict):
     """The settings of the triage. ``code``: its agent may read the repository's files."""
 
@@ -42,10 +45,17 @@ class JobPolicy(Strict):
     summary: Summary = Summary.DAILY
     on_opened: StrictBool = False
     commands: Commands = Commands()
-    memory: Memory = "fresh"
+    memory: TriageMemory = "fresh"
     code: StrictBool = False
     budget_usd: Budget = Budget()
     max_turns: Turns = Turns()
+
+    @field_validator("memory")
+    @classmethod
+    def _judges_each_on_its_own(cls, memory: Memory) -> Memory:
+        if memory != "fresh":
+            raise ValueError("triage judges each issue on its own: write 'fresh'")
+        return memory
 
     @field_validator("exclusive")
     @classmethod
